@@ -314,6 +314,7 @@ void Supervision::start(int slot, Actions& actions) {
 void Supervision::terminate(TimePoint now, Actions& actions) {
   notice_at_ = terminate_at_ = TimePoint::max();
   kill_at_ = now + options_.kill_grace;
+  terminated_ = true;
   actions.emplace_back(SignalWorkers{SIGTERM});
 }
 

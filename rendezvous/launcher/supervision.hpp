@@ -249,8 +249,8 @@ class Supervision {
   bool server_gone() const { return server_lost_for_ >= kServerGone; }
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {
-    return signals_ > 0 || drained_ || failed_to_start_ || phase_ == JobPhase::kDone ||
-           phase_ == JobPhase::kFailed;
+    return signals_ > 0 || drained_ || terminated_ || failed_to_start_ ||
+           phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed;
   }
 
   SupervisionOptions options_;
@@ -268,6 +268,7 @@ class Supervision {
   bool several_launchers_ = false;
   bool stopped_after_done_ = false;  ///< by the first signal
   bool drained_ = false;             ///< no worker is to run here any more
+  bool terminated_ = false;          ///< the workers were told to end at once
   bool told_of_refusal_ = false;     ///< of a worker's removal
   /// From then on workers that are about to join elsewhere are no reason to let the job go on.
   TimePoint stops_job_at_ = TimePoint::max();

@@ -34,7 +34,7 @@ void Supervision::finish(Actions& actions) {
     for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
   }
   const bool at_start = options_.joined && signals_ == 0 && phase_ == JobPhase::kForming;
-  const bool by_itself = signals_ == 0 && !drained_ && phase_ != JobPhase::kDone;
+  const bool by_itself = signals_ == 0 && !drained_ && !terminated_ && phase_ != JobPhase::kDone;
   actions.emplace_back(Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed,
                               failure_reason(), has_begun_ && by_itself});
 }
@@ -42,7 +42,7 @@ void Supervision::finish(Actions& actions) {
 std::optional<Finish> Supervision::departure() const {
   if (!options_.joined || stopped_ || phase_ == JobPhase::kFailed) return std::nullopt;
   if (starter_gone_) return Finish{exit_code::kFailed, ""};  // which was said
-  const bool asked = signals_ > 0 || drained_;
+  const bool asked = signals_ > 0 || drained_ || terminated_;
   if (phase_ == JobPhase::kDone && stops_job_ && signals_ > 0) {
     return Finish{exit_code::kFailed, "stopped by " + signal_name(first_signal_) +
                                           ": the job's last workers ran on this host, and the job "
@@ -101,6 +101,9 @@ std::string Supervision::failure_reason() const {
   }
   if (stopped_) return "the job was stopped, and its workers where they were";
   if (drained_) return "the workers of this host were stopped before they had ended";
+  if (terminated_ && !failed_to_start_ && phase_ == JobPhase::kRunning) {
+    return "the workers were stopped where they were, at the time of the notice";
+  }
   if (const auto failed = failed_slots(); !failed.empty()) {
     const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
     if (phase_ == JobPhase::kDone && failed_after_done_) return what + " after the job was done";

@@ -15,10 +15,10 @@ struct PendingRequests {
   struct Limit {
     std::string host;  ///< or the number of its launcher
     int slots = 0;
-    std::int64_t workers = 0;  ///< of the job, with those in their place
-    std::int64_t due = 0;      ///< the others are waited for no longer
-    std::int64_t ends = 0;     ///< workers that are there then are ended
-    bool ends_given = false;   ///< by a person; otherwise the launcher decides when
+    std::int64_t replacements = 0;  ///< workers that are yet to come
+    std::int64_t due = 0;           ///< they are waited for no longer
+    std::int64_t ends = 0;          ///< workers that are there then are ended
+    bool ends_given = false;        ///< by a person; otherwise the launcher decides when
 
     bool operator==(const Limit&) const = default;
   };

@@ -72,9 +72,8 @@ bool Job::enter(const Register& registration, const Peer& peer) {
     return false;
   }
   // Before the decision, whose first actions are for this connection.
-  if (Peer earlier = std::exchange(workers_[incarnation], peer)) {
-    earlier->abort("the worker came back on another connection");
-  }
+  const Peer earlier = std::exchange(workers_[incarnation], peer);
+  if (earlier) earlier->abort("the worker came back on another connection");
   had_workers_ = true;
   const Decision decision = decide(Registered{registration, !launchers_.empty()});
   const bool welcomed =
@@ -84,7 +83,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
                std::ranges::find(sent->incarnations, incarnation) != sent->incarnations.end();
       });
   if (welcomed) {
-    carry_out_limits();
+    if (!earlier && registration.generation == 0) note_replacement();
     return true;
   }
   workers_.erase(incarnation);

@@ -103,6 +103,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Status may_lose(const std::string& host) const;
   Done pardon(const PardonRequest& request);
   Status place(int count);
+  void note_replacement();
   void carry_out_limits();
   void keep_requests();
   void restore(const std::vector<PendingRequests::Limit>& limits);
@@ -118,10 +119,10 @@ class Job : public std::enable_shared_from_this<Job> {
     bool launcher = false;
   };
 
-  /// A host that is to have fewer workers, once `workers` are here or at `due`.
+  /// A host that is to have fewer workers, once so many have come elsewhere or at `due`.
   struct Limit {
     LimitRequest request;
-    std::size_t workers = 0;
+    std::int64_t replacements = 0;
     TimePoint due;
     TimePoint ends;
   };

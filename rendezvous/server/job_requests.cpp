@@ -171,13 +171,21 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
   const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
   const Milliseconds longest_wait =
       moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
-  limits_.push_back({request, workers_.size() + static_cast<std::size_t>(moved),
-                     Clock::now() + longest_wait, Clock::now() + deadline});
+  limits_.push_back({request, moved, Clock::now() + longest_wait, Clock::now() + deadline});
   if (moved > 0) keep_requests();
   carry_out_limits();
   return {true, std::to_string(leaving) + " workers leave the host " + name +
                     " at a step boundary" +
                     (moved > 0 ? ", after " + std::to_string(moved) + " have come elsewhere" : "")};
+}
+
+/// A new worker counts for one limit, wherever it came from.
+void Job::note_replacement() {
+  const auto waits =
+      std::ranges::find_if(limits_, [](const Limit& its) { return its.replacements > 0; });
+  if (waits == limits_.end()) return;
+  --waits->replacements;
+  carry_out_limits();
 }
 
 /// Tells launchers of limits whose time has come. One that is away is told when it is back.
@@ -186,7 +194,7 @@ void Job::carry_out_limits() {
   TimePoint next = TimePoint::max();
   const auto told = std::erase_if(limits_, [&](const Limit& limit) {
     const auto launchers = launchers_.limit(limit.request.host, limit.request.slots);
-    const bool waits = workers_.size() < limit.workers && now < limit.due;
+    const bool waits = limit.replacements > 0 && now < limit.due;
     if (waits || (launchers.empty() && now < limit.ends)) {
       next = std::min(next, waits ? limit.due : limit.ends);
       return false;
@@ -219,9 +227,8 @@ void Job::keep_requests() {
 std::vector<PendingRequests::Limit> Job::limits_to_keep() const {
   std::vector<PendingRequests::Limit> kept;
   for (const Limit& its : limits_) {
-    kept.push_back({its.request.host, its.request.slots, static_cast<std::int64_t>(its.workers),
-                    in_wall_time(its.due), in_wall_time(its.ends),
-                    its.request.deadline_ms.has_value()});
+    kept.push_back({its.request.host, its.request.slots, its.replacements, in_wall_time(its.due),
+                    in_wall_time(its.ends), its.request.deadline_ms.has_value()});
   }
   return kept;
 }
@@ -236,8 +243,8 @@ void Job::restore(const std::vector<PendingRequests::Limit>& limits) {
     const Milliseconds wait(std::max<std::int64_t>(0, its.due - today));
     LimitRequest request{its.host, its.slots, {}};
     if (its.ends_given) request.deadline_ms = left.count();
-    limits_.push_back({request, static_cast<std::size_t>(std::max<std::int64_t>(0, its.workers)),
-                       now + std::min(wait, kLongestBoot), now + std::min(left, kLongestDeadline)});
+    limits_.push_back({request, its.replacements, now + std::min(wait, kLongestBoot),
+                       now + std::min(left, kLongestDeadline)});
   }
 }
 

@@ -9,14 +9,14 @@ namespace {
 using Json = nlohmann::json;
 
 Json to_json(const PendingRequests::Limit& limit) {
-  return {{"host", limit.host}, {"slots", limit.slots}, {"workers", limit.workers},
+  return {{"host", limit.host}, {"slots", limit.slots}, {"replacements", limit.replacements},
           {"due", limit.due},   {"ends", limit.ends},   {"ends_given", limit.ends_given}};
 }
 
 PendingRequests::Limit limit_of(const Json& json) {
-  return {json.at("host").get<std::string>(),     json.at("slots").get<int>(),
-          json.at("workers").get<std::int64_t>(), json.at("due").get<std::int64_t>(),
-          json.at("ends").get<std::int64_t>(),    json.at("ends_given").get<bool>()};
+  return {json.at("host").get<std::string>(),          json.at("slots").get<int>(),
+          json.at("replacements").get<std::int64_t>(), json.at("due").get<std::int64_t>(),
+          json.at("ends").get<std::int64_t>(),         json.at("ends_given").get<bool>()};
 }
 
 }  // namespace

@@ -363,6 +363,38 @@ TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
   EXPECT_TRUE(eventually([&] { return ended; }));
 }
 
+/// A worker that leaves meanwhile is no reason to wait for a further replacement.
+TEST_F(RendezvousTest, AHostIsDrainedOnceReplacementsHaveCome) {
+  serve(options(2));
+  form(2);
+  for (const auto& member : workers_) member->client->send(Ready{});
+  const auto drained = enter({kProtocolVersion, kJob, "launcher"});
+  const auto other = enter({kProtocolVersion, kJob, "launcher"});
+  ASSERT_TRUE(drained.ok() && other.ok());
+  drained.value()->send(Enlist{.id = "a", .host = "full", .slots = 1, .running = 1});
+  other.value()->send(Enlist{.id = "b", .host = "free", .slots = 1});
+  ASSERT_TRUE(eventually([&] { return status().joinable && status().launchers->size() == 2; }));
+  bool limited = false;
+  const auto listen = [&]() -> asio::awaitable<void> {
+    while (true) {
+      const Result<Message> message = co_await drained.value()->read();
+      if (!message.ok()) co_return;
+      limited |= std::holds_alternative<Limited>(message.value());
+    }
+  };
+  bool ended = false;
+  asio::co_spawn(io_, listen, [&](std::exception_ptr /*thrown*/) { ended = true; });
+  const Done done = std::get<Done>(ask(LimitRequest{"full", 0, 3600000}).value());
+  EXPECT_THAT(done.text, HasSubstr("after 1 have come elsewhere"));
+  workers_.pop_back();
+  ASSERT_TRUE(eventually([&] { return all_see(2, 1); }));
+  EXPECT_FALSE(limited);
+  workers_.push_back(worker("replacement"));
+  EXPECT_TRUE(eventually([&] { return limited; }));
+  drained.value()->abort("done");
+  EXPECT_TRUE(eventually([&] { return ended; }));
+}
+
 /// On another host, where the server cannot see it, and with no member there to ask.
 TEST_F(RendezvousTest, ALauncherProvesTheEndOfItsWorker) {
   ServerOptions with = options(2);

@@ -269,5 +269,25 @@ TEST(Supervision, NamesAProgramThatNeverJoins) {
   EXPECT_THAT(world.finished->reason, testing::HasSubstr("never called elastic::init"));
 }
 
+/// The machine is to end: no worker is started there again, and no job begins anew.
+TEST(SupervisionOutcome, WorkersThatANoticesTimeEndsHaveNotFailed) {
+  for (const bool joined : {false, true}) {
+    World world({.np = 2, .max_np = 2, .max_restarts = 3, .joined = joined});
+    world.happens(JobStateChanged{JobPhase::kRunning, "", true, false});
+    world.happens(NoticeCame{"EC2 ends this machine", Milliseconds(120000)});
+    EXPECT_EQ(world.stops, joined ? 0 : 1);
+    EXPECT_EQ(world.drains, joined ? 1 : 0);
+    world.passes(Milliseconds(120000));
+    EXPECT_THAT(world.signals, testing::ElementsAre(SIGTERM));
+    for (const int slot : {0, 1})
+      world.happens(WorkerExited{slot, kKilled, in(JobPhase::kRunning)});
+    EXPECT_EQ(world.started.size(), 2U) << joined;
+    ASSERT_TRUE(world.finished) << joined;
+    EXPECT_EQ(world.finished->exit_code, joined ? 75 : 1);
+    EXPECT_FALSE(world.finished->may_begin_anew);
+    EXPECT_THAT(world.finished->reason, testing::HasSubstr("stopped where they were"));
+  }
+}
+
 }  // namespace
 }  // namespace elastic::launcher
