@@ -174,10 +174,11 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       silent_ = false;
       phase_ = parse_job_phase(state->phase);
       joinable_ = state->joinable;
+      self_.begun |= phase_ == JobPhase::kRunning;
       if (state->last) last_ = *state->last;
       if (handlers_.on_state) {
         handlers_.on_state({phase_, state->text, state->joinable, state->end_workers,
-                            state->phase == "recovering"});
+                            state->phase == "recovering", state->stopped});
       }
     } else if (const auto* enlisted = std::get_if<rendezvous::Enlisted>(&message)) {
       const bool first = !std::exchange(known_, true);

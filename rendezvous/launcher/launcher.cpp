@@ -319,7 +319,7 @@ void Launcher::Impl::removal_refused(const std::string& why) {
   if (std::exchange(asks_for_others_, true)) return;
   connection_->ask_status([this, why](const rendezvous::StatusReply* now) {
     asks_for_others_ = false;
-    if (now != nullptr) decide(RemovalRefused{why, other_hosts(*now, job_.launcher)});
+    if (now != nullptr) decide(RemovalRefused{why, others_go_on(*now, job_.launcher)});
   });
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "rendezvous/launcher/supervision.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::launcher {
 
-/// `launcher`: the number of this host's. A server that does not know the members yet may have some
-/// elsewhere.
-OtherHosts other_hosts(const rendezvous::StatusReply& status, int launcher);
+/// Whether members on other hosts would go on with the job without those of this one, whose
+/// launcher's number is `launcher`. Those of hosts whose workers are to leave as well do not count.
+/// A server that does not know the members yet may have some elsewhere.
+bool others_go_on(const rendezvous::StatusReply& status, int launcher);
 
 }  // namespace elastic::launcher

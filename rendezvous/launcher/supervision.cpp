@@ -51,7 +51,7 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   several_launchers_ |= report.several_launchers;
   if (report.unanswered) server_lost_for_ = std::max(server_lost_for_, kServerGone);
   if ((report.phase != phase_ || report.joinable != joinable_) && !ending()) {
-    on(JobStateChanged{report.phase, "", report.joinable, false, recovering_}, now, actions);
+    on(JobStateChanged{report.phase, "", report.joinable, false, recovering_, false}, now, actions);
   }
   if (event.status.ok()) return worker_ended(event.slot, report, actions);
   if (phase_ == JobPhase::kForming && !event.status.killed()) {
@@ -94,6 +94,7 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
   phase_ = event.phase;
   has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
+  job_stopped_ = event.stopped;
   joinable_ = event.joinable;
   recovering_ = event.recovering;
   if (phase_ == JobPhase::kFailed) {
@@ -182,7 +183,7 @@ void Supervision::drain(Milliseconds deadline, TimePoint now, Actions& actions) 
 /// leave by a stop of the job, which lets them save it.
 void Supervision::on(const RemovalRefused& event, TimePoint now, Actions& actions) {
   if (running() == 0 || stops_job_ || kill_at_ != TimePoint::max()) return;
-  const bool goes_on = event.others.members || (event.others.joiners && now < stops_job_at_);
+  const bool goes_on = event.others || now < stops_job_at_;
   if (drained_ && phase_ == JobPhase::kRunning && !goes_on) {
     stops_job_ = true;
     actions.emplace_back(

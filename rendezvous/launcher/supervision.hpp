@@ -53,13 +53,6 @@ struct WorkerReport {
   bool unanswered = false;  ///< the server does not come back: this is what was last known of it
 };
 
-/// Workers that would go on with the job without those of this host. Those of hosts whose workers
-/// are to leave as well do not count.
-struct OtherHosts {
-  bool members = false;
-  bool joiners = false;  ///< workers that may become members, or are about to join
-};
-
 // ---- events -----------------------------------------------------------------------------------
 struct WorkerExited {
   int slot = 0;
@@ -76,6 +69,7 @@ struct JobStateChanged {
   bool joinable = false;
   bool end_workers = false;  ///< the job was stopped, and its workers do not hear of that
   bool recovering = false;   ///< the server has been started again, and awaits the members
+  bool stopped = false;      ///< the job is done because it was stopped
 };
 /// This host is in quarantine, or no more: no worker is started here meanwhile.
 struct QuarantineChanged {
@@ -96,7 +90,7 @@ struct SlotsChanged {
 /// The server does not let a worker go: too few would be left, or it is no member yet.
 struct RemovalRefused {
   std::string why;
-  OtherHosts others;
+  bool others = true;  ///< members of hosts that are not to leave would go on with the job
 };
 /// The machine is to end. Its workers leave, or the job stops if that is this launcher's.
 struct NoticeCame {
@@ -270,9 +264,10 @@ class Supervision {
   bool drained_ = false;             ///< no worker is to run here any more
   bool terminated_ = false;          ///< the workers were told to end at once
   bool told_of_refusal_ = false;     ///< of a worker's removal
-  /// From then on workers that are about to join elsewhere are no reason to let the job go on.
+  /// Until then others may join elsewhere, and the job goes on with them.
   TimePoint stops_job_at_ = TimePoint::max();
-  bool stops_job_ = false;  ///< its last workers run here, and are to leave
+  bool stops_job_ = false;    ///< its last workers run here, and are to leave
+  bool job_stopped_ = false;  ///< the job is done because it was stopped
   bool starter_gone_ = false;
   bool others_ = true;  ///< the job had members on other hosts when the last worker here ended
   Milliseconds server_lost_for_{0};

@@ -43,10 +43,12 @@ std::optional<Finish> Supervision::departure() const {
   if (!options_.joined || stopped_ || phase_ == JobPhase::kFailed) return std::nullopt;
   if (starter_gone_) return Finish{exit_code::kFailed, ""};  // which was said
   const bool asked = signals_ > 0 || drained_ || terminated_;
-  if (phase_ == JobPhase::kDone && stops_job_ && signals_ > 0) {
-    return Finish{exit_code::kFailed, "stopped by " + signal_name(first_signal_) +
-                                          ": the job's last workers ran on this host, and the job "
-                                          "was stopped with them"};
+  if (phase_ == JobPhase::kDone && job_stopped_ && signals_ > 0) {
+    return Finish{exit_code::kFailed,
+                  "stopped by " + signal_name(first_signal_) +
+                      (stops_job_ ? ": the job's last workers ran on this host, and the job was "
+                                    "stopped with them"
+                                  : ": the job was stopped, too")};
   }
   if (phase_ == JobPhase::kDone) {
     if (failed_after_done_ || !all_workers_left()) return std::nullopt;

@@ -23,7 +23,9 @@ void Supervision::start_failed(int slot, const std::string& how, TimePoint now, 
   if (signals_ > 0 || drained_ || failed_to_start_) return;
   failed_to_start_ = true;
   slots_[slot].failure = how;
-  actions.emplace_back(Say{worker(slot) + " " + how + " before the job had begun: the job fails"});
+  actions.emplace_back(Say{worker(slot) + " " + how +
+                           (options_.joined ? " before the job had begun: this elasticrun ends"
+                                            : " before the job had begun: the job fails")});
   if (running() > 0) terminate(now, actions);
 }
 

@@ -1,5 +1,6 @@
 #include "rendezvous/launcher/wrong_argument.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +26,9 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
   std::vector<std::string> names;
   add_names(app, names);
   for (const CLI::App* command : app.get_subcommands({})) add_names(*command, names);
+  if (std::find(names.begin(), names.end(), name) != names.end()) {
+    return name + " is an option of another command (" + help + " lists them)";
+  }
   const std::string nearest = nearest_name(name, names);
   return "unknown option " + name + "; " +
          (is_near(name, nearest) ? "did you mean " + nearest + "? (" + help + " lists them)"

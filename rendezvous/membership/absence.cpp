@@ -62,7 +62,7 @@ void Membership::State::note_first_connected() {
   }
 }
 
-/// A member whose connection stood all the time may not have got the freeze of a round yet.
+/// A member that kept its connection may not have got the freeze of a round yet.
 void Membership::State::end_outage_if_over() {
   if (!outage_ || !absences_.empty()) return;
   outage_.reset();

@@ -50,6 +50,12 @@ bool Membership::joinable() const {
 bool Membership::ends_workers() const {
   return state_->ends_workers();
 }
+bool Membership::stopped() const {
+  return state_->stopped();
+}
+const std::optional<LastWord>& Membership::earlier_end() const {
+  return state_->earlier_end();
+}
 
 Membership::State::State(MembershipOptions options, RecoveredState memory)
     : options_(options),
@@ -188,8 +194,10 @@ void Membership::State::on(const RemoveWorker& event) {
                    " yet: the server has just been started, and the members come back to it; try "
                    "again in some seconds");
   }
-  if (over_ || view_.generation == 0)
-    return refused("there is no view to remove rank " + rank + " from");
+  if (over_) return refused("the job is over");
+  if (view_.generation == 0) {
+    return refused("cannot remove rank " + rank + ": the job has not begun, and has no ranks");
+  }
   if (event.rank < 0 || static_cast<std::size_t>(event.rank) >= view_.members.size()) {
     return refused("there is no rank " + rank + ": the job has " +
                    std::to_string(view_.members.size()) + " members");
@@ -203,8 +211,10 @@ void Membership::State::on(const RemoveWorker& event) {
   const auto staying = std::count_if(members.begin(), members.end(), [this](const auto& member) {
     return !workers_.at(member).removing && !workers_.at(member).leaving;
   });
-  if (staying - 1 < options_.min_np) {
-    return refused("cannot remove rank " + rank + ": " + std::to_string(staying - 1) +
+  // Joiners that wait for room take its place at the same step boundary.
+  const auto left = staying - 1 + static_cast<std::ptrdiff_t>(admissible().size());
+  if (left < options_.min_np) {
+    return refused("cannot remove rank " + rank + ": " + std::to_string(left) +
                    " workers would be left, min_np is " + std::to_string(options_.min_np));
   }
   found->second.removing = true;

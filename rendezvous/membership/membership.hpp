@@ -183,6 +183,10 @@ class Membership {
   /// Whether the job was stopped while no worker was in `run`. Workers are not told, because a
   /// collective would throw the news as an exception; the launcher ends them.
   bool ends_workers() const;
+  /// Whether the job is over because it was stopped on request.
+  bool stopped() const;
+  /// How the job before this one ended, which the journal held.
+  const std::optional<LastWord>& earlier_end() const;
 
  private:
   class State;

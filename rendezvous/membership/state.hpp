@@ -38,6 +38,8 @@ class Membership::State {
   double steps_per_second(TimePoint now) const { return step_rate_.per_second(now); }
   bool joinable() const { return joinable_; }
   bool ends_workers() const { return ends_workers_; }
+  bool stopped() const { return over_ && end_.reason == Farewell::Reason::kStopped; }
+  const std::optional<LastWord>& earlier_end() const { return earlier_end_; }
 
  private:
   /// A worker that has registered: it waits for the first view, is a member, or is a joiner.

@@ -339,6 +339,7 @@ void fields(A& archive, M& m) {
   archive("running", m.running);
   archive("spawned", m.spawned);
   archive("number", m.number);
+  archive("begun", m.begun);
 }
 template <typename A, Is<Enlisted> M>
 void fields(A& archive, M& m) {
@@ -407,6 +408,7 @@ void fields(A& archive, M& m) {
   archive("text", m.text);
   archive("joinable", m.joinable);
   archive("end_workers", m.end_workers);
+  archive("stopped", m.stopped);
   archive("last", m.last);
 }
 

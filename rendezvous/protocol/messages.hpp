@@ -306,6 +306,7 @@ struct Enlist {
   int running = 0;              ///< workers that it runs
   std::int64_t spawned = 0;     ///< workers that it was asked for and has dealt with, in all
   std::optional<int> number{};  ///< what an earlier server has told it, or its starter
+  bool begun = false;           ///< some server has told it that the job runs
 };
 /// The answer to the first Enlist of a connection.
 struct Enlisted {
@@ -344,6 +345,7 @@ struct JobState {
   bool joinable = false;  ///< some member is in `run`: a joiner can become a member
   bool end_workers =
       false;  ///< with "done": workers do not hear of the end, the launcher ends them
+  bool stopped = false;  ///< with "done": it was stopped on request
   /// With "done" and "failed": what became of the workers. A launcher may outlive the server.
   std::optional<StatusReply> last{};
 };

@@ -129,7 +129,12 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       return false;
     }
     seen_ = true;
+    // Its server lives: the key of one that was killed goes within a lease.
+    if (entry.created == followed_ && Clock::now() > followed_since_ + options_.lease) {
+      earlier_end_ = 0;
+    }
     if (std::exchange(followed_, entry.created) != entry.created) {
+      followed_since_ = Clock::now();
       log::info("waits as a standby: the server at {} leads job {}", leader.address, options_.job);
     }
     return true;
@@ -308,6 +313,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   Status lost_;                ///< what the journal has found
   std::int64_t term_ = 0;      ///< the revision at which this server made its key
   std::int64_t followed_ = 0;  ///< the leader that was told of last
+  TimePoint followed_since_{};
   TimePoint warn_at_ = TimePoint::min();
   /// The revision of the journal in which this server found an end when it was started; 0: none.
   std::int64_t earlier_end_ = 0;

@@ -29,6 +29,16 @@ constexpr Milliseconds kUsualWait{1000};
 
 constexpr const char* kEnded = "its process has ended";
 
+/// How a job stands that is over.
+JobState state_of(const LastWord& end) {
+  if (const auto* fail = std::get_if<Fail>(&end)) {
+    return {rendezvous::name(Phase::kFailed), fail->reason, false, false, false, {}};
+  }
+  const auto& farewell = std::get<Farewell>(end);
+  const bool stopped = farewell.reason == Farewell::Reason::kStopped;
+  return {rendezvous::name(Phase::kDone), farewell.text, false, false, stopped, {}};
+}
+
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
@@ -51,6 +61,9 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
   // The journal goes with this object.
   journal_->when_changed([this] { go_on(); });
   restore(pending_.limits);
+  if (phase_ == Phase::kDone || phase_ == Phase::kFailed) {
+    phase_text_ = state_of(*membership_.earlier_end()).text;
+  }
 }
 
 bool Job::enter(const Register& registration, const Peer& peer) {
@@ -289,7 +302,8 @@ void Job::go_on() try {
 }
 
 JobState Job::state() const {
-  JobState now{rendezvous::name(phase_), phase_text_, joinable_, membership_.ends_workers(), {}};
+  JobState now{rendezvous::name(phase_),   phase_text_,           joinable_,
+               membership_.ends_workers(), membership_.stopped(), {}};
   if (phase_ == Phase::kDone || phase_ == Phase::kFailed) now.last = status();
   return now;
 }
@@ -317,6 +331,11 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
          {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
   }
   const bool known = launchers_.knows(launcher.id);
+  if (!known && launcher.begun && membership_.earlier_end()) {
+    // Its workers are of the job before, and hear the same.
+    launchers_.disconnected(peer);
+    return peer->send(state_of(*membership_.earlier_end()));
+  }
   const int number = launchers_.enlist(peer, launcher);
   if (!known) quarantine_.note_launcher(number);
   carry_out_quarantine();

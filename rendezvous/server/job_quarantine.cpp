@@ -100,8 +100,9 @@ std::optional<HostQuarantine> Job::quarantine_of(const std::string& host) const 
 Done Job::pardon(const PardonRequest& request) {
   const std::string host = launchers_.host_named(request.host);
   if (host.empty()) {
+    const std::string hosts = launchers_.hosts();
     return {false, "no host of the job is called " + request.host +
-                       "; connected are: " + launchers_.hosts()};
+                       (hosts.empty() ? "; none is connected" : "; connected are: " + hosts)};
   }
   const bool paused = quarantine_.pause_of(host).has_value();
   const bool failed = quarantine_.forget(host);

@@ -74,6 +74,20 @@ TEST_F(DepartureTest, RemovalMakesRoomForAJoiner) {
   EXPECT_THAT(members(), ElementsAre("b", "c"));
 }
 
+/// With as many members as there have to be, and room for no more.
+TEST_F(DepartureTest, RemovalAndJoinerChangePlaces) {
+  start_with({"a", "b"}, {.min_np = 2, .max_np = 2});
+  ready({"a", "b"});
+  EXPECT_FALSE(decide(RemoveWorker{0}).ok);
+  join("c");
+  ready({"c"});
+  EXPECT_EQ(phase(), Phase::kRunning) << "there is no room";
+  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
+  EXPECT_FALSE(decide(RemoveWorker{1}).ok);
+  stop_at_boundary({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("b", "c"));
+}
+
 TEST_F(DepartureTest, StopAtAStepBoundary) {
   start_with({"a", "b"});
   ready({"a", "b"});

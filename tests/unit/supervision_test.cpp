@@ -385,7 +385,7 @@ TEST(Supervision, OfAJoinedLauncherWhoseWorkersWereRemovedHasNotFailed) {
 }
 
 /// An agent with a worker that the server does not let go.
-World drained_agent(OtherHosts others) {
+World drained_agent(bool others) {
   World world({.np = 1, .max_np = 1, .joined = true, .drain = Milliseconds(1000)});
   world.happens(JobStateChanged{JobPhase::kRunning, "", true});
   world.happens(SignalReceived{SIGTERM});
@@ -396,13 +396,17 @@ World drained_agent(OtherHosts others) {
 }
 
 TEST(Supervision, WhereTheJobsLastWorkersAreToLeaveTheJobStops) {
-  World world = drained_agent({.members = false, .joiners = false});
+  World world = drained_agent(false);
+  EXPECT_EQ(world.stops, 0) << "another host may be about to join";
+  world.passes(Milliseconds(500));
+  world.happens(RemovalRefused{"cannot remove rank 0", false});
   EXPECT_EQ(world.stops, 1);
   EXPECT_THAT(std::get<Say>(world.last.front()).text,
               testing::HasSubstr("no worker of another host would be left: the job stops"));
-  world.happens(RemovalRefused{"cannot remove rank 0", {}});
+  world.happens(RemovalRefused{"cannot remove rank 0", false});
   EXPECT_EQ(world.stops, 1);
-  world.happens(JobStateChanged{JobPhase::kDone, "the job was stopped on request"});
+  world.happens(JobStateChanged{JobPhase::kDone, "the job was stopped on request", false, false,
+                                false, true});
   world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
   EXPECT_TRUE(world.signals.empty());
   ASSERT_TRUE(world.finished);
@@ -411,28 +415,31 @@ TEST(Supervision, WhereTheJobsLastWorkersAreToLeaveTheJobStops) {
 }
 
 TEST(Supervision, WhereAnotherHostGoesOnTheJobDoesNotStop) {
-  World world = drained_agent({.members = true, .joiners = false});
+  World world = drained_agent(true);
   EXPECT_EQ(std::get<Say>(world.last.front()).text,
             "cannot remove rank 0; it is asked for again and again");
   world.passes(Milliseconds(999));
-  world.happens(RemovalRefused{"cannot remove rank 0", {.members = true, .joiners = false}});
+  world.happens(RemovalRefused{"cannot remove rank 0", true});
   EXPECT_TRUE(world.last.empty()) << "said once";
   EXPECT_EQ(world.stops, 0);
 }
 
-TEST(Supervision, JoinersOnOtherHostsAreWaitedForBeforeTheJobStops) {
-  World world = drained_agent({.members = false, .joiners = true});
-  EXPECT_EQ(world.stops, 0);
-  world.passes(Milliseconds(500));
-  world.happens(RemovalRefused{"cannot remove rank 0", {.members = false, .joiners = true}});
-  EXPECT_EQ(world.stops, 1);
+/// The other one has asked for the stop.
+TEST(Supervision, OfTwoAgentsThatLeaveAtOnceBothSayThatTheJobWasStopped) {
+  World world = drained_agent(true);
+  world.happens(JobStateChanged{JobPhase::kDone, "the job was stopped on request", false, false,
+                                false, true});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1);
+  EXPECT_EQ(world.finished->reason, "stopped by SIGTERM: the job was stopped, too");
 }
 
 TEST(Supervision, AHostThatIsToHaveFewerWorkersDoesNotStopTheJob) {
   World world({.np = 2, .max_np = 2, .joined = true});
   world.happens(JobStateChanged{JobPhase::kRunning, "", true});
   world.happens(SlotsChanged{1});
-  world.happens(RemovalRefused{"cannot remove rank 1", {}});
+  world.happens(RemovalRefused{"cannot remove rank 1", false});
   EXPECT_EQ(world.stops, 0);
 }
 
@@ -452,21 +459,13 @@ rendezvous::StatusReply status_with(const std::vector<std::string>& members, boo
 }
 
 TEST(OtherHosts, AreThoseWithWorkersThatAreNotToLeave) {
-  EXPECT_FALSE(other_hosts(status_with({"slot-1.0"}, false), 1).members);
-  EXPECT_TRUE(other_hosts(status_with({"slot-0", "slot-1.0"}, false), 1).members);
-  EXPECT_FALSE(other_hosts(status_with({"slot-0", "slot-1.0"}, true), 1).members);
-  EXPECT_TRUE(other_hosts(status_with({"by hand"}, true), 1).members);
+  EXPECT_FALSE(others_go_on(status_with({"slot-1.0"}, false), 1));
+  EXPECT_TRUE(others_go_on(status_with({"slot-0", "slot-1.0"}, false), 1));
+  EXPECT_FALSE(others_go_on(status_with({"slot-0", "slot-1.0"}, true), 1));
+  EXPECT_TRUE(others_go_on(status_with({"by hand"}, true), 1));
   auto status = status_with({"slot-1.0"}, false);
-  status.joiners.emplace_back().label = "slot-0";
-  EXPECT_TRUE(other_hosts(status, 1).joiners);
-  EXPECT_FALSE(other_hosts(status, 0).joiners);
-  status.joiners.clear();
-  status.launchers->front().connected = true;
-  EXPECT_FALSE(other_hosts(status, 1).joiners);
-  status.launchers->front().running = 1;
-  EXPECT_TRUE(other_hosts(status, 1).joiners) << "it has been started again there";
   status.phase = "recovering";
-  EXPECT_TRUE(other_hosts(status, 1).members) << "some may come back";
+  EXPECT_TRUE(others_go_on(status, 1)) << "some may come back";
 }
 
 TEST(Supervision, AWorkerThatCannotBeStartedIsNotTriedAgain) {
