@@ -150,6 +150,7 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
                       const Totals& totals) {
   const Summary summary = totals.of(&RecoveryTime::recovery_ms);
   const Summary until_return = totals.of(&RecoveryTime::return_ms);
+  const Summary change = totals.of(&RecoveryTime::change_ms);
   nlohmann::json row{{"fault", options.fault},
                      {"backend", settings.backend},
                      {"transport", settings.transport},
@@ -164,6 +165,9 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
                      {"max_ms", summary.max},
                      {"return_p50_ms", until_return.median},
                      {"return_p99_ms", until_return.p99},
+                     {"return_max_ms", until_return.max},
+                     {"change_p50_ms", change.median},
+                     {"change_max_ms", change.max},
                      {"undisturbed_ms", totals.of(&RecoveryTime::undisturbed_ms).median},
                      {"evict_after_ms", options.evict_after_ms},
                      {"committed_runs", totals.committed()},
@@ -200,10 +204,13 @@ void print_run(int run, const RecoveryWorkerOptions& worker, const RecoveryTime&
 void print_summary(const RecoveryOptions& options, const Totals& totals) {
   const Summary summary = totals.of(&RecoveryTime::recovery_ms);
   const Summary until_return = totals.of(&RecoveryTime::return_ms);
+  const Summary change = totals.of(&RecoveryTime::change_ms);
   std::printf("#\n# recovery of %zu runs: min %.3f ms, p50 %.3f ms, p99 %.3f ms, max %.3f ms\n",
               totals.runs.size(), summary.min, summary.median, summary.p99, summary.max);
-  std::printf("# from the fault to the return: p50 %.3f ms, p99 %.3f ms\n", until_return.median,
-              until_return.p99);
+  std::printf("# from the fault to the return: p50 %.3f ms, p99 %.3f ms, max %.3f ms\n",
+              until_return.median, until_return.p99, until_return.max);
+  std::printf("# from the fault until all are in the new view: p50 %.3f ms, max %.3f ms\n",
+              change.median, change.max);
   std::printf("# of which, medians:");
   for (const auto& [name, phase] : kPhases) {
     std::printf(" %s %.3f ms%s", name, totals.median_of(phase),

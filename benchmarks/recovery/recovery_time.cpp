@@ -24,7 +24,7 @@ std::uint32_t bits_of(const std::vector<int>& workers) {
 
 // Each call must count all survivors, and no victim that the call before did not count.
 Status check_counted(const RecoveryRun& run) {
-  const std::uint32_t all = (std::uint32_t{1} << run.workers) - 1;
+  const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << run.workers) - 1);
   const std::uint32_t left = all & ~bits_of(run.victims);
   const auto& first = run.survivors.begin()->second.calls;
   for (const auto& [rank, survivor] : run.survivors) {
@@ -104,6 +104,7 @@ Result<RecoveryTime> recovery_time(const RecoveryRun& run) {
     undisturbed.insert(undisturbed.end(), found.undisturbed.begin(), found.undisturbed.end());
     later.insert(later.end(), found.later.begin(), found.later.end());
     time.committed = time.committed || found.committed;
+    time.change_ms = std::max(time.change_ms, to_ms(survivor.change.installed_ns - run.fault_ns));
     if (found.returned_ns <= last_return_ns) continue;
     last_return_ns = found.returned_ns;
     time.phases = phases(survivor.change, run.fault_ns, last_return_ns);

@@ -23,6 +23,7 @@ struct RecoveryPhases {
 struct RecoveryTime {
   double return_ms = 0;       ///< from the fault until the last survivor had returned
   double recovery_ms = 0;     ///< `return_ms` less an undisturbed call; at least 0
+  double change_ms = 0;       ///< from the fault until the last survivor was in the new view
   double undisturbed_ms = 0;  ///< duration of an undisturbed call
   bool committed = false;     ///< a call that ended after the fault has a victim in its sum
   RecoveryPhases phases;

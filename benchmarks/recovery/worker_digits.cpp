@@ -7,8 +7,10 @@ namespace elastic::bench {
 
 namespace {
 
-std::int64_t digit_in(int call) {
-  return 1 + call % 4;
+constexpr int kBitsOfDigit = 2;
+
+std::uint64_t digit_in(int call) {
+  return 1 + static_cast<std::uint64_t>(call) % 3;
 }
 
 Status wrong(int call, std::int64_t sum, const std::string& why) {
@@ -19,9 +21,7 @@ Status wrong(int call, std::int64_t sum, const std::string& why) {
 }  // namespace
 
 std::int64_t digit_of(int call, int start_rank) {
-  std::int64_t digit = digit_in(call);
-  for (int place = 0; place < start_rank; ++place) digit *= 10;
-  return digit;
+  return static_cast<std::int64_t>(digit_in(call) << (kBitsOfDigit * start_rank));
 }
 
 Result<std::uint32_t> counted_in(std::span<const std::int64_t> sums, int call, int workers) {
@@ -34,9 +34,9 @@ Result<std::uint32_t> counted_in(std::span<const std::int64_t> sums, int call, i
                      std::to_string(*other) + ", so others were counted in a part of the tensor");
   }
   std::uint32_t counted = 0;
-  std::int64_t rest = sum;
-  for (int worker = 0; worker < workers; ++worker, rest /= 10) {
-    const std::int64_t digit = rest % 10;
+  auto rest = static_cast<std::uint64_t>(sum);
+  for (int worker = 0; worker < workers; ++worker, rest >>= kBitsOfDigit) {
+    const std::uint64_t digit = rest % (1U << kBitsOfDigit);
     if (digit != 0 && digit != digit_in(call)) {
       return wrong(call, sum,
                    "worker " + std::to_string(worker) + " contributed " +

@@ -8,9 +8,9 @@
 namespace elastic::bench {
 
 /// Inputs with sums that show which workers were counted. In call number `call`, the worker that
-/// started as rank r contributes one decimal digit at place r of an int64. The digit, 1 to 4,
+/// started as rank r contributes one digit of base 4 at place r of an int64. The digit, 1 to 3,
 /// depends on the call, so that a worker counted twice, or a contribution from another call, shows.
-inline constexpr int kMostDigits = 18;
+inline constexpr int kMostDigits = 32;
 
 std::int64_t digit_of(int call, int start_rank);
 

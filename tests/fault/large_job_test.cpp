@@ -91,7 +91,7 @@ class LargeJob {
   /// By slot, as read last.
   const std::map<int, WorkerLog>& logs() const { return logs_; }
 
-  /// What the launcher has written, and of the workers those that have told of no end.
+  /// The output of the launcher, and of the workers that have told of no end.
   std::string text() const {
     std::string result = job_.output();
     for (const auto& [slot, log] : logs_) {

@@ -51,6 +51,7 @@ TEST(RecoveryTime, IsThatOfTheLastSurvivorLessAnUndisturbedCall) {
   EXPECT_DOUBLE_EQ(time.value().undisturbed_ms, 2);
   EXPECT_DOUBLE_EQ(time.value().return_ms, 10);
   EXPECT_DOUBLE_EQ(time.value().recovery_ms, 8);
+  EXPECT_DOUBLE_EQ(time.value().change_ms, 7);
   EXPECT_FALSE(time.value().committed);
 }
 
@@ -166,8 +167,9 @@ TEST(RecoveryTime, WithoutVictimsNoWorkerMayBeLostAndTheFaultHasToShow) {
 
 TEST(WorkerDigits, TellWhoWasCounted) {
   for (int call = 0; call < 5; ++call) {
-    const std::int64_t sum = digit_of(call, 0) + digit_of(call, 17);
-    EXPECT_EQ(counted_in(std::vector<std::int64_t>{sum, sum}, call, 18).value(), 1U | 1U << 17);
+    const std::int64_t sum = digit_of(call, 0) + digit_of(call, kMostDigits - 1);
+    EXPECT_EQ(counted_in(std::vector<std::int64_t>{sum, sum}, call, kMostDigits).value(),
+              1U | 1U << (kMostDigits - 1));
   }
 }
 
