@@ -132,7 +132,7 @@ Status Mesh::run_until(const std::function<bool()>& done) {
       continue;
     }
     if (Status status = wait(); !status.ok()) return status;
-    backoff_.waited();
+    backoff_.waited(/*slept=*/true);
     idle = 0;
   }
   if (idle > 0) backoff_.waited();

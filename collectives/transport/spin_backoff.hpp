@@ -12,8 +12,10 @@ namespace elastic::transport {
 /// A wait that ends while spinning, or after short yields, doubles the spins; one that ends after
 /// longer yields halves them, because the peer may want this core. A yield of 1 ms and more shows
 /// that another program wants it, and turns yields off for 64 waits: an arriving message ends a
-/// sleep in poll(2), but no yield. Now and then a wait spins for 1 ms (sched_migration_cost_ns), so
-/// that the kernel may move the peer to another core; it does so less often each time.
+/// sleep in poll(2), but no yield. A wait that then sleeps has spun in vain, and halves the spins:
+/// on a host with more ranks than cores the peer runs only once this one sleeps. Now and then a
+/// wait spins for 1 ms (sched_migration_cost_ns), so that the kernel may move the peer to another
+/// core; it does so less often each time.
 class SpinBackoff {
  public:
   static constexpr int kFirstSpins = 32;
@@ -52,8 +54,9 @@ class SpinBackoff {
     }
   }
 
-  /// A wait is over, in which it was necessary to yield or not.
-  void waited() {
+  /// A wait is over, in which it was necessary to yield or not, and in the end to sleep or not.
+  void waited(bool slept = false) {
+    const bool in_vain = slept && yields() == 0;
     if (waits_without_yields_ > 0) --waits_without_yields_;
     if (migration_spin()) {
       waits_with_yields_ = 0;
@@ -62,6 +65,8 @@ class SpinBackoff {
     if (std::exchange(yielded_to_peer_, false)) {
       spins_ = std::max(spins_ / 2, kLeastSpins);
       ++waits_with_yields_;
+    } else if (in_vain) {
+      spins_ = std::max(spins_ / 2, kLeastSpins);
     } else {
       spins_ = std::min(spins_ * 2, most_spins);
     }

@@ -73,5 +73,23 @@ TEST(SpinBackoff, SleepsAfterALongYieldAndInTheWaitsAfterIt) {
   EXPECT_EQ(backoff.spins(), SpinBackoff::most_spins);
 }
 
+TEST(SpinBackoff, SpinsShortlyWhereWaitsEndInASleepWithoutYields) {
+  SpinBackoff backoff;
+  backoff.yielded(SpinBackoff::kLong);
+  for (int i = 0; i < 10; ++i) backoff.waited(/*slept=*/true);
+  EXPECT_EQ(backoff.spins(), SpinBackoff::kLeastSpins);
+  for (int i = 0; i < 10; ++i) backoff.waited();
+  EXPECT_EQ(backoff.spins(), SpinBackoff::most_spins);
+}
+
+TEST(SpinBackoff, SpinsLongBeforeASleepWhereNoOtherThreadWantsTheCore) {
+  SpinBackoff backoff;
+  for (int i = 0; i < 10; ++i) {
+    backoff.yielded(kAlone);
+    backoff.waited(/*slept=*/true);
+  }
+  EXPECT_EQ(backoff.spins(), SpinBackoff::most_spins);
+}
+
 }  // namespace
 }  // namespace elastic::transport

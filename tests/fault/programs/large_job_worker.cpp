@@ -26,7 +26,7 @@ namespace {
 
 using namespace elastic;
 
-/// Small, as 64 workers on two cores take a second for 100 KiB over TCP.
+/// Few, as the number of workers is what is tested.
 constexpr std::size_t kElements = fault::kFlags * 8;
 
 class LargeJobWorker {
