@@ -52,12 +52,12 @@ target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
 target_include_directories(elastic_compile INTERFACE ${PROJECT_SOURCE_DIR}/include
                                                      ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 # elastic_command_lines(<target> <sources>): sources of <target> with CLI11 in them. That is most of what
-# there is to compile of them, and runs once: all in one piece, and without optimization. The linker may
-# take copies from there of what others use, too, such as std::vector's functions: not for what is to be fast.
+# there is to compile of them, and runs once: all in one piece, and with little optimization. Not with none:
+# the linker may take copies from there of what others use, too, such as std::string's functions.
 function(elastic_command_lines target)
   set(command_lines ${target}_command_lines)
   add_library(${command_lines} OBJECT ${ARGN})
-  target_compile_options(${command_lines} PRIVATE -O0)
+  target_compile_options(${command_lines} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
   target_link_libraries(${command_lines} PRIVATE CLI11::CLI11 $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${command_lines}>)
 endfunction()

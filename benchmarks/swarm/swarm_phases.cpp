@@ -100,9 +100,11 @@ class SwarmRun {
   Status lose_one() {
     swarm_->kill(1);
     const std::uint64_t before = swarm_->received_bytes();
+    const Duration used = server_.processor_time();
     if (Status status = time_agreement("the loss of one", times_.death_s); !status.ok()) {
       return status;
     }
+    times_.death_server_s = seconds(server_.processor_time() - used);
     times_.bytes_per_member_death = static_cast<double>(swarm_->received_bytes() - before) /
                                     static_cast<double>(swarm_->size());
     return {};

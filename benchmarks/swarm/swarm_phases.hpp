@@ -15,6 +15,7 @@ struct SwarmTimes {
   double form_s = 0;            ///< from the start of the workers until all are in one view
   double idle_cpu_percent = 0;  ///< what the server needs of one core while nothing happens
   double death_s = 0;           ///< from the death of one until all others are in a view without it
+  double death_server_s = 0;    ///< of one core, for the server in that time
   double bytes_per_member_death = 0;  ///< that each of the others received meanwhile
   int deaths = 0;
   double deaths_s = 0;  ///< as `death_s`, for so many at once
