@@ -292,7 +292,7 @@ TimePoint Membership::State::report_due(const std::string& member) const {
 void Membership::State::expire() {
   expire_absences();
   if (round_ && !round_->deferred()) {
-    const std::set<std::string> expected = round_->expected;
+    const std::set<std::string> expected(round_->expected.begin(), round_->expected.end());
     for (const std::string& member : expected) {
       if (!workers_.contains(member) || now_ < report_due(member)) continue;
       round_->expected.erase(member);  // the reports received so far stay valid: they are binding

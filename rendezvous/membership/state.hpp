@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -83,10 +84,10 @@ class Membership::State {
     std::uint64_t number = 0;
     std::uint64_t at_commit = 0;
     TimePoint started{};
-    std::set<std::string> expected;
-    std::set<std::string> paused;           ///< deferred
-    std::map<std::string, Report> reports;  ///< immediate
-    bool lost_one = false;                  ///< one of `expected` has gone
+    std::unordered_set<std::string> expected;
+    std::unordered_set<std::string> paused;  ///< deferred
+    std::map<std::string, Report> reports;   ///< immediate
+    bool lost_one = false;                   ///< one of `expected` has gone
 
     bool deferred() const { return at_commit != 0; }
     bool complete() const {

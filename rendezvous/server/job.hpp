@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -131,7 +131,7 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string host_;  ///< the server's own
   Membership membership_;
   std::unique_ptr<JournalSink> journal_;
-  std::map<std::string, Peer> workers_;  ///< by incarnation
+  std::unordered_map<std::string, Peer> workers_;  ///< by incarnation
   Launchers<Peer> launchers_;
   EventLog events_;
   HistoryRecorder history_;
