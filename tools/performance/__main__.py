@@ -7,26 +7,22 @@ is marked as not measured. Ends with 1 where a command failed.
 """
 
 import argparse
-import os
 import pathlib
-import shutil
 import sys
 
 sys.dont_write_bytecode = True
 from allreduce import SHM2, SHM4, TCP2  # noqa: E402
 from changes import Join, Recovery  # noqa: E402
-from commands import CommandFailed, Commands  # noqa: E402
 from document import render, save  # noqa: E402
 from fusion import Fusion  # noqa: E402
 from handover import Handover  # noqa: E402
 from kernels import Kernels  # noqa: E402
-from machine import OtherWork, facts  # noqa: E402
+from measuring import measure  # noqa: E402
 from network import Network  # noqa: E402
 from recoverable import Recoverable  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECONDS = 600  # that a section may take: none does, unless something hangs
 RESULTS = ROOT / "docs" / "performance"
 SECTIONS = (Handover(), SHM2, SHM4, TCP2, Network(), Fusion(), Recoverable(), Recovery(), Join(),
             Kernels())
@@ -53,39 +49,11 @@ def arguments():
     return options
 
 
-def missing(section):
-    """Why a section cannot be measured here."""
-    absent = [program for program in section.programs if shutil.which(program) is None]
-    if absent:
-        return f"{absent[0]} is not installed"
-    if section.root and os.geteuid() != 0:
-        return "it needs root, for network namespaces"
-    return None
-
-
-def measure(section, quick):
-    """A section's result, and whether it is no failure."""
-    if reason := missing(section):
-        print(f"{section.name}: not measured: {reason}", flush=True)
-        return {"not_measured": reason}, True
-    print(f"{section.name}: {section.title}", flush=True)
-    machine = facts(ROOT)
-    commands = Commands(ROOT, SECONDS)
-    others = OtherWork()
-    try:
-        rows = section.measure(commands, quick)
-    except CommandFailed as failure:
-        print(f"{failure.output}\nperformance: {section.name}: {failure}", file=sys.stderr)
-        return {"not_measured": str(failure)}, False
-    machine["others_percent"] = others.percent()
-    return {"quick": quick, "machine": machine, "commands": commands.ran, "rows": rows}, True
-
-
 def main():
     options = arguments()
     all_well = True
     for section in [] if options.render else options.sections:
-        result, well = measure(section, options.quick)
+        result, well = measure(section, options.quick, ROOT, "performance")
         all_well = all_well and well
         save(section, RESULTS, result)
     render(SECTIONS, (HERE / "template.md").read_text(), RESULTS)

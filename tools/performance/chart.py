@@ -17,7 +17,8 @@ BAR_HEIGHT, BAR_GAP = 16, 10
 class Panel:
     """One chart of lines: name: [(bytes, value)]. Logarithmic, unless `linear` (from 0).
 
-    Where `across` is not bytes but another unit, that axis is linear, from its first value on.
+    Where `across` is neither bytes nor hosts but another unit, that axis is linear, from its first
+    value on.
     """
     title: str
     unit: str
@@ -113,7 +114,7 @@ def panel_at(panel, offset, names):
     left, right = offset + LEFT, offset + WIDTH - RIGHT
     top, bottom = HEADER + TOP, HEADER + HEIGHT - BOTTOM
     values = [value for _, value in points]
-    x = (byte_scale if panel.across == "bytes" else range_scale)(
+    x = (byte_scale if panel.across in ("bytes", "hosts") else range_scale)(
         [place for place, _ in points], left, right)
     y = (linear_scale(max(values), bottom, top) if panel.linear
          else decimal_scale(values, bottom, top))

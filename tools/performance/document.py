@@ -1,8 +1,9 @@
-"""docs/performance.md from what was measured: the template, with a text for each section in it."""
+"""docs/performance.md and the like from what was measured: the template, with a text for each section
+in it."""
 
 import json
 
-from machine import sentence
+from machine import calculated, sentence
 from units import Verdict
 
 
@@ -30,15 +31,19 @@ def save(section, folder, result):
     (folder / f"{section.name}.json").write_text("{\n" + ",\n".join(fields) + "\n}\n")
 
 
-def text_of(section, result):
-    """Commands, machine, table and plot."""
+def text_of(section, result, folder):
+    """Commands, machine, table and plot, which is in `folder`."""
     if "not_measured" in result:
         return f"**Not measured:** {result['not_measured']}.\n"
     rows = result["rows"]
     quick = " A quick run: fewer sizes, and fewer calls of each." if result["quick"] else ""
     return ("```\n" + "\n".join(result["commands"]) + "\n```\n\n"
-            f"{sentence(result['machine'])}{quick}\n\n"
-            f"{section.tables(rows)}![{section.title}](performance/{section.name}.svg)\n")
+            f"{origin(section)(result['machine'])}{quick}\n\n"
+            f"{section.tables(rows)}![{section.title}]({folder.name}/{section.name}.svg)\n")
+
+
+def origin(section):
+    return calculated if getattr(section, "calculated", False) else sentence
 
 
 def summary_line(section, result):
@@ -63,7 +68,7 @@ def render(sections, template, folder):
     for section in sections:
         result = results[section.name]
         text = text.replace(f"{{{{{section.name}.title}}}}", f"{section.name}: {section.title}")
-        text = text.replace(f"{{{{{section.name}}}}}\n", text_of(section, result))
+        text = text.replace(f"{{{{{section.name}}}}}\n", text_of(section, result, folder))
         plot = folder / f"{section.name}.svg"
         if "rows" in result:
             plot.write_text(section.chart(result["rows"]))

@@ -104,3 +104,9 @@ def sentence(machine):
         text += (f" **Other work had {machine['others_percent']} % of the processors meanwhile: do "
                  "not trust these figures.**")
     return text
+
+
+def calculated(machine):
+    """The same for a section of which nothing was measured."""
+    at = f" at commit {machine['commit']}" if machine["commit"] else ""
+    return f"Calculated {machine['date']}{at}. **Nothing of this was measured.**"
