@@ -135,11 +135,27 @@ void Participation::on_ended(const std::string& incarnation) {
 
 /// Begins the installation of a view: freezes the lanes, and connects once they are quiesced. Views
 /// without this worker, and views that are not newer, are ignored.
+/// Whether this worker is in `view`. Looks for it from its rank in the view before downwards, where
+/// it mostly is: of thousands of members a few are gone.
+bool Participation::find_self(const rendezvous::View& view) {
+  const auto is_at = [&](std::size_t rank) {
+    if (view.members[rank].incarnation != self_) return false;
+    rank_ = rank;
+    return true;
+  };
+  const std::size_t above = std::min(rank_ + 1, view.members.size());
+  for (std::size_t rank = above; rank > 0; --rank) {
+    if (is_at(rank - 1)) return true;
+  }
+  for (std::size_t rank = above; rank < view.members.size(); ++rank) {
+    if (is_at(rank)) return true;
+  }
+  return false;
+}
+
 void Participation::on_announce(const rendezvous::SharedView& announced) {
   const rendezvous::View& view = *announced;
-  const bool member = std::any_of(view.members.begin(), view.members.end(),
-                                  [&](const auto& one) { return one.incarnation == self_; });
-  if (!member || view.generation <= generation_) return;
+  if (!find_self(view) || view.generation <= generation_) return;
   if (view.lanes.size() != lanes_) {
     return effects_.end(Status(Code::kProtocol, "the rendezvous server announced a view of " +
                                                     std::to_string(view.lanes.size()) +

@@ -104,6 +104,7 @@ class Participation {
   std::uint64_t generation() const { return generation_; }
 
  private:
+  bool find_self(const rendezvous::View& view);
   void freeze_lanes();
   void continue_when_quiesced();
   void resume();
@@ -115,6 +116,7 @@ class Participation {
 
   std::uint64_t generation_ = 0;      // of the latest announced view, installed or not
   rendezvous::SharedView view_;       // null before the first
+  std::size_t rank_ = 0;              // in the latest announced view that this worker is in
   std::uint64_t report_round_ = 0;    // of the immediate freeze to answer, 0 for none
   std::uint64_t deferred_round_ = 0;  // of the step boundary promised in this view, 0 for none
   bool reported_ = false;             // in this view

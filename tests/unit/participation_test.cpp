@@ -108,6 +108,19 @@ class ParticipationTest : public testing::Test, protected Participation::Effects
   Participation participation_{"self", 2, *this};
 };
 
+TEST_F(ParticipationTest, EntersViewsInWhichItsRankIsLowerOrHigherAndNoOthers) {
+  std::uint64_t generation = 1;
+  for (const std::size_t rank : {0U, 3U, 3U, 1U, 4U, 9U, 0U, 2U}) {
+    View ranked = *view(++generation);
+    ranked.members.assign(5, ranked.members[1]);
+    if (rank < ranked.members.size()) ranked.members[rank].incarnation = "self";
+    participation_.on_announce(std::make_shared<const View>(ranked));
+    quiesce(0, 0);
+    participation_.on_linked(generation);
+    EXPECT_EQ(installed_ == generation, rank < ranked.members.size()) << "rank " << rank;
+  }
+}
+
 TEST_F(ParticipationTest, WatchesForTheEndOfMembersThatItIsAskedAboutUntilTheNextView) {
   participation_.on_check({{"stranger", "other", "self"}});
   EXPECT_THAT(watched_, ElementsAre("other"));
