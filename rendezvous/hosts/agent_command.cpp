@@ -106,9 +106,11 @@ std::vector<std::string> agent_arguments(const launcher::HostsOptions& options,
   const std::vector<std::string> own = split_at_spaces(options.ssh_arguments);
   arguments.insert(arguments.end(), own.begin(), own.end());
   if (std::filesystem::path(arguments.front()).filename() == "ssh") {
-    // ssh takes the first of several values: the user's own stand before these.
-    for (const char* option : {"BatchMode=yes", "ConnectTimeout=5", "ServerAliveInterval=2",
-                               "ServerAliveCountMax=3", "LogLevel=ERROR"}) {
+    // ssh takes the first of several values: the user's own stand before these. A minute of
+    // silence: the members tell of a dead host much sooner, and a job is not to end with this
+    // machine's link.
+    for (const char* option : {"BatchMode=yes", "ConnectTimeout=5", "ServerAliveInterval=15",
+                               "ServerAliveCountMax=4", "LogLevel=ERROR"}) {
       arguments.insert(arguments.end(), {"-o", option});
     }
     arguments.insert(arguments.end(), {"-T", "--"});

@@ -125,7 +125,8 @@ Result<Job> find_job(const ControlOptions& options,
 /// Adds to the error about a server that was started by hand how it comes back. One of elasticrun
 /// ends only with its job.
 Status with_way_back(const Status& status, const ControlOptions& options) {
-  if (status.code() != Code::kUnavailable || options.rendezvous.empty()) return status;
+  const bool several = options.rendezvous.find(',') != std::string::npos;
+  if (status.code() != Code::kUnavailable || options.rendezvous.empty() || several) return status;
   return Status(status.code(), status.message() +
                                    "; a server that has ended can be started again with the same "
                                    "command, and the training goes on meanwhile");

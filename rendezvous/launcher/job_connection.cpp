@@ -171,7 +171,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   void receive(const rendezvous::Message& message) {
     if (const auto* state = std::get_if<rendezvous::JobState>(&message)) {
       established_ = true;
-      silent_ = false;
+      if (std::exchange(silent_, false) && known_) log::warn("the rendezvous server is back");
       phase_ = parse_job_phase(state->phase);
       joinable_ = state->joinable;
       self_.begun |= phase_ == JobPhase::kRunning;
@@ -251,8 +251,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   /// requests when it is back.
   void do_without(const Status& why) {
     if (!std::exchange(silent_, true)) {
-      log::error("the rendezvous server {}: {}",
-                 known_ ? "does not come back" : "cannot be reached, tries again", why.message());
+      log::warn("the rendezvous server {}, tries again: {}",
+                known_ ? "is still away; workers train on" : "cannot be reached", why.message());
     }
     for (Request& request : std::exchange(unanswered_, {})) {
       if (request.answer) {

@@ -39,8 +39,7 @@ std::string age_of(const StatusReply& status, std::size_t rank) {
   return std::to_string(std::lround(status.heartbeat_age_ms[rank])) + " ms";
 }
 
-std::string shortened_host(const std::string& host) {
-  const std::string name = monitoring::short_host(host);
+std::string shortened(const std::string& name) {
   return name.size() <= kLongestHost ? name : name.substr(0, kLongestHost - 2) + "..";
 }
 
@@ -121,7 +120,7 @@ std::string status_table(const StatusReply& status) {
     const Member& member = status.view.members[rank];
     const StatusReply::Progress progress = progress_of(status, rank);
     rows.push_back({std::to_string(rank), std::to_string(member.pid),
-                    or_dash(shortened_host(member.endpoints.host)), or_dash(member.label),
+                    or_dash(shortened(monitoring::host_of(status, member))), or_dash(member.label),
                     state_of(status, progress), std::to_string(progress.commits),
                     std::to_string(progress.operations), age_of(status, rank)});
   }

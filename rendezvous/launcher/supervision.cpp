@@ -238,15 +238,18 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
       terminate(now, actions);
       return;
     }
+    // Slurm repeats its SIGTERM, which is no second one.
+    const bool may_repeat = !options_.sigterm_repeats || event.number != SIGTERM;
     if (options_.joined) {
-      actions.emplace_back(Say{signal_name(event.number) +
-                               ": the workers of this host leave the job at the next step boundary "
-                               "(again to stop them at once)"});
-      actions.emplace_back(RequestDrain{options_.drain});
-    } else {
       actions.emplace_back(
           Say{signal_name(event.number) +
-              ": stopping the job at the next step boundary (again to stop the workers at once)"});
+              ": the workers of this host leave the job at the next step boundary" +
+              (may_repeat ? " (again to stop them at once)" : "")});
+      actions.emplace_back(RequestDrain{options_.drain});
+    } else {
+      actions.emplace_back(Say{signal_name(event.number) +
+                               ": stopping the job at the next step boundary" +
+                               (may_repeat ? " (again to stop the workers at once)" : "")});
       actions.emplace_back(RequestStop{});
     }
     terminate_at_ = std::min(terminate_at_, now + options_.drain);

@@ -123,7 +123,7 @@ std::string rank_line(const StatusReply& now, std::size_t rank, const std::optio
   const bool stepped = its && its->steps > 0 && its->step_time > 0;
   const double share = stepped ? its->communication / its->step_time : 0;
   return fmt::format(
-      fmt::runtime(kRankLine), rank, monitoring::short_host(member.endpoints.host),
+      fmt::runtime(kRankLine), rank, monitoring::host_of(now, member),
       member.label.empty() ? kUnknown : member.label, monitoring::state_of(now, progress),
       progress.commits, stepped ? time_text(its->step_time / its->steps) : kUnknown,
       stepped ? share_text(share, 1) : kUnknown, stepped ? share_text(share - least, 1) : kUnknown,

@@ -141,7 +141,7 @@ void write_members(const StatusReply& status, Writer& out) {
   out.metric("elastic_worker_info", "gauge", "Host, slot and process of a rank; always 1.");
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     Labels labels = of_rank(rank);
-    labels.emplace_back("host", short_host(members[rank].endpoints.host));
+    labels.emplace_back("host", host_of(status, members[rank]));
     labels.emplace_back("slot", members[rank].label);
     labels.emplace_back("pid", std::to_string(members[rank].pid));
     out.sample(labels, 1);

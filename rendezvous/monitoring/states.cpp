@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rendezvous/protocol/slot_label.hpp"
+
 namespace elastic::monitoring {
 
 using rendezvous::StatusReply;
@@ -36,8 +38,14 @@ std::string quarantine_lines(const StatusReply& status) {
   return fmt::format("{}", fmt::join(lines, ""));
 }
 
-std::string short_host(const std::string& host) {
-  return host.substr(0, host.find('/'));
+std::string host_of(const StatusReply& status, const rendezvous::Member& member) {
+  const auto slot = rendezvous::parse_slot_label(member.label);
+  if (slot && status.launchers) {
+    for (const auto& its : *status.launchers) {
+      if (its.number == slot->launcher) return its.host;
+    }
+  }
+  return member.endpoints.host.substr(0, member.endpoints.host.find('/'));
 }
 
 }  // namespace elastic::monitoring

@@ -21,7 +21,8 @@ const char* state_of(const rendezvous::StatusReply::Waiting& joiner);
 /// A line for each host in quarantine: for how long, and why.
 std::string quarantine_lines(const rendezvous::StatusReply& status);
 
-/// A host is named by its name and, behind a slash, what tells it from others of that name.
-std::string short_host(const std::string& host);
+/// The name of the member's host: that of its launcher, by which the host is drained and pardoned,
+/// or the first part of the machine's identity.
+std::string host_of(const rendezvous::StatusReply& status, const rendezvous::Member& member);
 
 }  // namespace elastic::monitoring
