@@ -223,7 +223,7 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"scaling", "--backend", "native,gloo"}, "--backend"},
       {{"tune", "--backend", "gloo"}, "--backend"},
       {{"recovery", "--np", "1"}, "--np"},
-      {{"recovery", "--np", "19"}, "--np"},
+      {{"recovery", "--np", "33"}, "--np"},
       {{"recovery", "--bytes", "12"}, "--bytes"},
       {{"recovery", "--runs", "0"}, "--runs"},
       {{"recovery", "--fault", "fire"}, "--fault"},

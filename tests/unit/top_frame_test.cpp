@@ -45,7 +45,7 @@ TEST(TopFrame, ShowsRatesOfTheTimeBetweenTwoStatuses) {
 TEST(TopFrame, RatesOfAFirstStatusAreMeansSinceTheWorkersBegan) {
   const std::string frame = top_frame({}, watched_job());
   EXPECT_THAT(frame, ContainsRegex(" 0 +left .* 50\\.0 ms +20 % +0 % +50 kB\n"));
-  EXPECT_THAT(frame, ContainsRegex(" 1 +right +slot-1 +disconnected .* 60 % +40 % "));
+  EXPECT_THAT(frame, ContainsRegex(" 1 +left +slot-1 +disconnected .* 60 % +40 % "));
 }
 
 TEST(TopFrame, AWorkerThatHasToldNothingHasNoRates) {
