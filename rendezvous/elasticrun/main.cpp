@@ -100,6 +100,11 @@ int join_by_file(LaunchOptions options, const std::string& program,
                "--encrypt or ELASTIC_ENCRYPT asks for encryption, and the server of " +
                    options.connection_file + " has none; start the server with --encrypt"));
   }
+  if (!options.job.empty() && options.job != contact.value().job) {
+    return usage_error(Status(Code::kInvalidArgument,
+                              "--job " + options.job + ": " + options.connection_file +
+                                  " is of job " + contact.value().job + "; leave --job out"));
+  }
   options.join = contact.value().address;
   options.job = contact.value().job;
   options.encrypt = contact.value().encrypt;

@@ -248,6 +248,7 @@ void HostSupervision::on(const JobStateChanged& event, TimePoint now, Actions&) 
   has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
   stopped_ |= event.end_workers;
+  job_stopped_ = event.stopped;
   if (over()) notice_at_ = now + options_.exit_notice;
   if (phase_ == JobPhase::kDone) end_at_ = std::min(end_at_, now + options_.exit + options_.margin);
   if (phase_ == JobPhase::kFailed) end_at_ = std::min(end_at_, now + options_.margin);
@@ -363,6 +364,9 @@ Finish HostSupervision::outcome() const {
     return {exit_code::kFailed, "the job failed" + because(phase_text_), has_begun_};
   }
   if (stopped_) return {exit_code::kFailed, "the job was stopped, and its workers where they were"};
+  if (phase_ == JobPhase::kDone && job_stopped_ && failed_after_done_) {
+    return {exit_code::kFailed, "the job was stopped by signals to the hosts' agents"};
+  }
   if (phase_ == JobPhase::kDone) {
     return {failed_after_done_ ? exit_code::kFailed : exit_code::kDone,
             failed_after_done_ ? "workers failed after the job was done" : ""};

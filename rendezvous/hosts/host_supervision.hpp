@@ -164,6 +164,7 @@ class HostSupervision {
   int first_signal_ = 0;
   bool stopped_ = false;  ///< on a request that the workers did not hear of
   bool failed_after_done_ = false;
+  bool job_stopped_ = false;  ///< the job is done because it was stopped
   bool any_succeeded_ = false;
   bool finished_ = false;
   TimePoint begun_at_{};

@@ -43,6 +43,7 @@ struct Job {
 
 struct ControlOptions {
   std::string job;
+  bool job_given = false;  ///< as an option, and not by the environment
   std::string rendezvous;
   std::string secret_file;
   std::string connection_file;
@@ -103,6 +104,11 @@ Result<Job> find_job(const ControlOptions& options,
   if (!options.connection_file.empty()) {
     const auto contact = rendezvous::read_connection_file(options.connection_file);
     if (!contact.ok()) return contact.status();
+    if (!options.job.empty() && options.job_given && options.job != contact.value().job) {
+      return Status(Code::kInvalidArgument, "--job " + options.job + ": " +
+                                                options.connection_file + " is of job " +
+                                                contact.value().job + "; leave --job out");
+    }
     return Job{contact.value().job, contact.value().address, contact.value().secret,
                contact.value().encrypt};
   }
@@ -248,6 +254,7 @@ int run_control_command(const std::vector<std::string>& arguments,
     options.request = rendezvous::LimitRequest{host, 0, milliseconds};
   }
 
+  options.job_given = !options.job.empty();
   take_variables(options, environment);
   const auto job = find_job(options, environment);
   if (!job.ok()) return fail(job.status());

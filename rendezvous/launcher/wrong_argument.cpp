@@ -39,8 +39,11 @@ std::function<std::string(const std::string&)> whole_number(const std::string& o
                                                             int most) {
   return [option, least, most](const std::string& text) {
     int value = 0;
-    const bool number = CLI::detail::lexical_cast(text, value);
-    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    // A leading 0 would make the number octal, or hexadecimal.
+    const bool decimal = text.size() < 2 || text.front() != '0';
+    const bool number = decimal && CLI::detail::lexical_cast(text, value);
+    const bool digits =
+        decimal && !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
     if ((number && value > most) || (!number && digits)) {
       throw CLI::ConversionError(option + " is '" + text + "': must be at most " +
                                  std::to_string(most));

@@ -136,6 +136,20 @@ TEST_F(ServerProgramTest, ItsConnectionFileTurnsNoEncryptionOff) {
   EXPECT_THAT(agent.output(), HasSubstr("asks for encryption, and the server of " + contact));
 }
 
+TEST_F(ServerProgramTest, ItsConnectionFileIsOfNoOtherJob) {
+  const std::string contact = (scratch_.path() / "contact").string();
+  start({"--connection-file", contact, "--job", "mine"});
+  ASSERT_TRUE(serves()) << server_->output();
+  const std::vector<std::vector<std::string>> commands{
+      {ELASTICRUN, "--connection-file", contact, "--job", "other", "-np", "1", "true"},
+      {ELASTICRUN, "ctl", "--connection-file", contact, "--job", "other", "status"}};
+  for (const auto& command : commands) {
+    Job refused(command, scratch_.path() / "refused");
+    EXPECT_EQ(refused.wait(kSoon), 2) << refused.output();
+    EXPECT_THAT(refused.output(), HasSubstr("is of job mine; leave --job out"));
+  }
+}
+
 TEST_F(ServerProgramTest, SaysWhatAStoreNeeds) {
   const std::string shared = "--job j --port 1 --secret-file $FOLDER/secret";
   const std::vector<std::pair<std::string, std::string>> mistakes{

@@ -178,6 +178,9 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"./trainer"}), HasSubstr("-np is missing"));
   EXPECT_THAT(refusal({"-np", "2"}), HasSubstr("program to run is missing"));
   EXPECT_THAT(refusal({"-np", "0", "x"}), HasSubstr("-np must be at least 1, not 0"));
+  for (const char* np : {"010", "0x10"}) {
+    EXPECT_THAT(refusal({"-np", np, "x"}), HasSubstr("must be a whole number")) << np;
+  }
   EXPECT_THAT(refusal({"-np", "70000", "x"}), HasSubstr("-np must be at most 4096, not 70000"));
   EXPECT_EQ(refusal({"-np", "two", "x"}), "-np is 'two': must be a whole number of at least 1");
   EXPECT_THAT(refusal({"-np", "2:4", "x"}), HasSubstr("a range is given by --min-np and --max-np"));

@@ -56,6 +56,13 @@ TEST(Notice, OfGcpIsAWord) {
   EXPECT_THAT(refusal(read_gcp("<html>")), HasSubstr("GCP's metadata answers '<html>'"));
 }
 
+TEST(Notice, OfAzureNeedsTheMachinesName) {
+  for (const char* name : {"vm1", "scale-set_12.a"}) EXPECT_TRUE(is_azure_name(name)) << name;
+  for (const char* name : {"", "<html>hello</html>", "vm 1", "vm\n"}) {
+    EXPECT_FALSE(is_azure_name(name)) << name;
+  }
+}
+
 TEST(Notice, OfAzureIsForAMachine) {
   const std::string events = R"({"DocumentIncarnation": 2, "Events": [
     {"EventType": "Freeze", "Resources": ["me"], "NotBefore": ""},

@@ -101,6 +101,14 @@ Answer read_gcp(std::string_view answer) {
   return std::optional(Notice{"GCP will preempt this machine", kHalfAMinute});
 }
 
+bool is_azure_name(std::string_view name) {
+  constexpr std::size_t kLongest = 80;
+  return !name.empty() && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+           return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
+         });
+}
+
 Answer read_azure(std::string_view answer, const std::string& machine, WallTime now) {
   const Json json = Json::parse(answer, nullptr, false);
   const auto events = json.is_object() ? json.find("Events") : json.end();

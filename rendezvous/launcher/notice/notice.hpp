@@ -38,6 +38,8 @@ Result<NoticeSource> parse_notice_source(const std::string& text);
 Result<std::optional<Notice>> read_aws(std::string_view answer, WallTime now);
 /// GCP's instance/preempted: TRUE or FALSE. A machine has 30 s.
 Result<std::optional<Notice>> read_gcp(std::string_view answer);
+/// Whether a machine in Azure can have this name: the answer may be a proxy's page.
+bool is_azure_name(std::string_view name);
 /// Azure's scheduledevents, of which those that name `machine` matter.
 Result<std::optional<Notice>> read_azure(std::string_view answer, const std::string& machine,
                                          WallTime now);

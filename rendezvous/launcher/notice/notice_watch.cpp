@@ -183,6 +183,9 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
       const auto name = co_await get(path, "Metadata", "true");
       if (!name.ok()) co_return name.status();
       if (name.value().status != kOk) co_return status_of(path, name.value().status);
+      if (!is_azure_name(name.value().body)) {
+        co_return Status(Code::kProtocol, path + ": the answer is no machine's name");
+      }
       machine_ = name.value().body;
     }
     const std::string path = "/metadata/scheduledevents?api-version=2020-07-01";
