@@ -28,6 +28,8 @@ constexpr Milliseconds kLook{250};
 constexpr Milliseconds kFirstContact{5000};
 constexpr Milliseconds kContact{3000};
 constexpr Milliseconds kResign{1000};
+/// Etcd ends a lease so much later than it is over.
+constexpr Milliseconds kExpiry{1000};
 /// Between warnings of what goes on.
 constexpr Milliseconds kWarnAgain{30000};
 
@@ -129,8 +131,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       return false;
     }
     seen_ = true;
-    // Its server lives: the key of one that was killed goes within a lease.
-    if (entry.created == followed_ && Clock::now() > followed_since_ + options_.lease) {
+    // Its server lives: the key of one that was killed goes sooner.
+    if (entry.created == followed_ &&
+        Clock::now() > followed_since_ + 2 * options_.lease + kExpiry) {
       earlier_end_ = 0;
     }
     if (std::exchange(followed_, entry.created) != entry.created) {

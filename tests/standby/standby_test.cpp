@@ -250,6 +250,23 @@ TEST_F(StandbyTest, OpensNoSecondTraining) {
   })) << job_->text();
 }
 
+/// One that was started again after the end, while the server lived that saw it.
+TEST_F(StandbyTest, ThatIsStartedAfterTheEndOpensNoSecondTrainingEither) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  finish();
+  job_->signal_server(1, SIGKILL);
+  ASSERT_TRUE(job_->server_exit(1)) << job_->text();
+  job_->start_server(1);
+  // It has to see the leader live for longer than a dead one's lease may stand.
+  std::this_thread::sleep_for(2 * StandbyJob::kLease + std::chrono::seconds(2));
+  job_->signal_server(0, SIGKILL);
+  ASSERT_TRUE(job_->leads(1, 1)) << job_->text();
+  FaultWorker& late = job_->start_worker();
+  EXPECT_TRUE(eventually(kLong, [&] {
+    return late.log().text().find("done before this worker came") != std::string::npos;
+  })) << job_->text();
+}
+
 /// After an end all servers are started again for another training. A standby takes it over before
 /// its first view.
 TEST_F(StandbyTest, TakesOverAnotherTraining) {
