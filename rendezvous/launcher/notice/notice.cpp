@@ -104,8 +104,9 @@ Answer read_gcp(std::string_view answer) {
 bool is_azure_name(std::string_view name) {
   constexpr std::size_t kLongest = 80;
   return !name.empty() && name.size() <= kLongest &&
-         std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-           return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
+         std::all_of(name.begin(), name.end(), [](unsigned char character) {
+           return std::isalnum(character) != 0 || character == '-' || character == '_' ||
+                  character == '.';
          });
 }
 
