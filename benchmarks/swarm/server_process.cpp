@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fcntl.h>
 #include <ctime>
+#include <fcntl.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -72,8 +72,8 @@ void ServerProcess::kill() {
   ::waitpid(std::exchange(pid_, -1), nullptr, 0);
 }
 
-/// Read off the process's own clock, which counts nanoseconds: an idle server needs less in a second
-/// than the ticks of 10 ms that /proc/PID/stat counts in.
+/// Read off the process's own clock, which counts nanoseconds: an idle server needs less in a
+/// second than the ticks of 10 ms that /proc/PID/stat counts in.
 Duration ServerProcess::processor_time() const {
   clockid_t clock{};
   timespec time{};

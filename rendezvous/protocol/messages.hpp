@@ -344,7 +344,7 @@ struct JobState {
   std::string text;
   bool joinable = false;  ///< some member is in `run`: a joiner can become a member
   bool end_workers =
-      false;  ///< with "done": workers do not hear of the end, the launcher ends them
+      false;             ///< with "done": workers do not hear of the end, the launcher ends them
   bool stopped = false;  ///< with "done": it was stopped on request
   /// With "done" and "failed": what became of the workers. A launcher may outlive the server.
   std::optional<StatusReply> last{};
