@@ -137,10 +137,27 @@ void Membership::State::withdraw_removals() {
   if (withdraws) keep_requests();
 }
 
+/// Where all members that have the state are to be removed: the first of them. It stays for one
+/// more view, to give the state to joiners, or to members that lack it. Otherwise null.
+const Membership::State::Worker* Membership::State::last_with_state() const {
+  const Worker* kept = nullptr;
+  bool others = !admissible().empty();
+  for (const Member& member : view_.members) {
+    const auto report = round_->reports.find(member.incarnation);
+    if (report == round_->reports.end()) continue;
+    const Worker& worker = workers_.at(member.incarnation);
+    const bool stays = !worker.removing && !worker.leaving;
+    if (stays && report->second.synced) return nullptr;
+    others |= stays;
+    if (kept == nullptr && worker.removing && report->second.synced) kept = &worker;
+  }
+  return others ? kept : nullptr;
+}
+
 /// Decides the next view from the reports of an immediate round.
 ///
 /// - Leavers are left out. Members to be removed are too, at a step boundary or if no member
-///   reaches one.
+///   reaches one; see last_with_state for the exception.
 /// - At a step boundary joiners are admitted, as far as max_np allows.
 /// - decide_view chooses the members, and what becomes of the operations in flight.
 /// - The job ends if no member is left, or none that has the state.
@@ -152,12 +169,14 @@ void Membership::State::conclude() {
                         {},    static_cast<std::size_t>(options_.max_np), gone_by_choice_};
   const bool at_boundary = round_->at_boundary();
   const bool remove_now = at_boundary || without_boundaries();
+  const Worker* const kept = at_boundary ? last_with_state() : nullptr;
+  if (kept != nullptr && options_.max_np > 0) ++question.max_members;
   for (const Member& member : view_.members) {
     const auto report = round_->reports.find(member.incarnation);
     if (report == round_->reports.end()) continue;
     const Worker& worker = workers_.at(member.incarnation);
-    question.reporters.push_back(
-        {member, report->second, worker.leaving || (worker.removing && remove_now)});
+    const bool removed = worker.removing && remove_now && &worker != kept;
+    question.reporters.push_back({member, report->second, worker.leaving || removed});
   }
   if (at_boundary) {
     for (const Worker* worker : admissible()) {

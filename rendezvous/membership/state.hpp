@@ -173,6 +173,7 @@ class Membership::State {
   bool wants_boundary() const;
   void start_round(std::uint64_t at_commit, const std::string& reason);
   void withdraw_removals();
+  const Worker* last_with_state() const;
   void conclude();
   void announce(View next);
   void enter(View view);

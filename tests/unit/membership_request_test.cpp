@@ -88,6 +88,33 @@ TEST_F(DepartureTest, RemovalAndJoinerChangePlaces) {
   EXPECT_THAT(members(), ElementsAre("b", "c"));
 }
 
+/// The joiner needs the state of the only member, which stays until it has given it.
+TEST_F(DepartureTest, TheLastMemberIsRemovedOnceAJoinerHasItsState) {
+  start_with({"a"}, {.min_np = 1, .max_np = 1});
+  ready({"a"});
+  join("b");
+  ready({"b"});
+  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
+  stop_at_boundary({"a"});
+  EXPECT_THAT(members(), ElementsAre("a", "b")) << "one more than --max-np, for this view";
+  stop_at_boundary({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("b"));
+  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kRemoved);
+}
+
+TEST_F(DepartureTest, AllMembersChangePlacesWithJoiners) {
+  start_with({"a", "b"}, {.min_np = 2, .max_np = 2});
+  ready({"a", "b"});
+  for (const char* joiner : {"c", "d"}) join(joiner);
+  ready({"c", "d"});
+  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
+  EXPECT_TRUE(decide(RemoveWorker{1}).ok);
+  stop_at_boundary({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("a", "c", "d"));
+  stop_at_boundary({"a", "c", "d"});
+  EXPECT_THAT(members(), ElementsAre("c", "d"));
+}
+
 TEST_F(DepartureTest, StopAtAStepBoundary) {
   start_with({"a", "b"});
   ready({"a", "b"});
