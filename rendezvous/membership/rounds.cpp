@@ -149,7 +149,8 @@ const Membership::State::Worker* Membership::State::last_with_state() const {
     const bool stays = !worker.removing && !worker.leaving;
     if (stays && report->second.synced) return nullptr;
     others |= stays;
-    if (kept == nullptr && worker.removing && report->second.synced) kept = &worker;
+    const bool may_stay = worker.removing && !worker.leaving && report->second.synced;
+    if (kept == nullptr && may_stay) kept = &worker;
   }
   return others ? kept : nullptr;
 }

@@ -131,10 +131,10 @@ void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
       "--http", server.http,
       "address and port to show the job at over HTTP: a page, /metrics and /status.json; "
       "port 0: any. Readable by all that reach it");
-  app.add_flag("--exit-when-done", options.exit_when_done,
-               "end when the job is over, with code 1 if it failed; when all workers have been "
-               "gone for 10 s "
-               "before it began; or when none has come within --first-worker-timeout-ms");
+  app.add_flag(
+      "--exit-when-done", options.exit_when_done,
+      "end when the job is over, with code 1 if it failed; when all workers have been gone "
+      "for 10 s before it began; or when none has come within --first-worker-timeout-ms");
   app.add_option(
          "--starter-fd", options.starter_fd,
          "a pipe whose write end the process that starts this server holds: with "
