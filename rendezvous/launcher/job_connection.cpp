@@ -53,7 +53,6 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         });
   }
 
-  /// `answer` is empty where the answer is of no further interest.
   WorkerReport report_on(const std::string& label, const rendezvous::StatusReply* reply) const {
     WorkerReport report{phase_, joinable_};
     report.unanswered = reply == nullptr;
@@ -83,6 +82,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     return report;
   }
 
+  /// `answer` is empty where the answer is of no further interest.
   void request(const rendezvous::Message& message, const Answer& answer) {
     unanswered_.push_back({message, answer});
     if (connection_) {

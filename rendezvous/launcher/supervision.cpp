@@ -206,6 +206,7 @@ void Supervision::on(const NoticeCame& event, TimePoint now, Actions& actions) {
     actions.emplace_back(RequestStop{});
   }
   terminate_at_ = std::min(terminate_at_, now + event.left);
+  noticed_ = true;
 }
 
 /// Workers train on. None that fails is started before the server is back.
@@ -285,6 +286,7 @@ void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
     actions.emplace_back(NameRunning{"killing ", ", which did not exit on SIGTERM"});
     actions.emplace_back(SignalWorkers{SIGKILL});
   } else if (now >= terminate_at_) {
+    notice_over_ = noticed_ && phase_ == JobPhase::kRunning;
     if (phase_ == JobPhase::kDone && signals_ == 0) {
       overdue_ = true;
       actions.emplace_back(
@@ -318,7 +320,6 @@ void Supervision::start(int slot, Actions& actions) {
 void Supervision::terminate(TimePoint now, Actions& actions) {
   notice_at_ = terminate_at_ = TimePoint::max();
   kill_at_ = now + options_.kill_grace;
-  terminated_ = true;
   actions.emplace_back(SignalWorkers{SIGTERM});
 }
 

@@ -243,7 +243,7 @@ class Supervision {
   bool server_gone() const { return server_lost_for_ >= kServerGone; }
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {
-    return signals_ > 0 || drained_ || terminated_ || failed_to_start_ ||
+    return signals_ > 0 || drained_ || notice_over_ || failed_to_start_ ||
            phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed;
   }
 
@@ -262,7 +262,8 @@ class Supervision {
   bool several_launchers_ = false;
   bool stopped_after_done_ = false;  ///< by the first signal
   bool drained_ = false;             ///< no worker is to run here any more
-  bool terminated_ = false;          ///< the workers were told to end at once
+  bool noticed_ = false;             ///< the machine is to end
+  bool notice_over_ = false;         ///< its workers were told to end at the time of the notice
   bool told_of_refusal_ = false;     ///< of a worker's removal
   /// Until then others may join elsewhere, and the job goes on with them.
   TimePoint stops_job_at_ = TimePoint::max();

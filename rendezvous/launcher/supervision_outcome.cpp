@@ -34,7 +34,7 @@ void Supervision::finish(Actions& actions) {
     for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
   }
   const bool at_start = options_.joined && signals_ == 0 && phase_ == JobPhase::kForming;
-  const bool by_itself = signals_ == 0 && !drained_ && !terminated_ && phase_ != JobPhase::kDone;
+  const bool by_itself = signals_ == 0 && !drained_ && !notice_over_ && phase_ != JobPhase::kDone;
   actions.emplace_back(Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed,
                               failure_reason(), has_begun_ && by_itself});
 }
@@ -42,7 +42,7 @@ void Supervision::finish(Actions& actions) {
 std::optional<Finish> Supervision::departure() const {
   if (!options_.joined || stopped_ || phase_ == JobPhase::kFailed) return std::nullopt;
   if (starter_gone_) return Finish{exit_code::kFailed, ""};  // which was said
-  const bool asked = signals_ > 0 || drained_ || terminated_;
+  const bool asked = signals_ > 0 || drained_ || notice_over_;
   if (phase_ == JobPhase::kDone && job_stopped_ && signals_ > 0) {
     return Finish{exit_code::kFailed,
                   "stopped by " + signal_name(first_signal_) +
@@ -103,7 +103,7 @@ std::string Supervision::failure_reason() const {
   }
   if (stopped_) return "the job was stopped, and its workers where they were";
   if (drained_) return "the workers of this host were stopped before they had ended";
-  if (terminated_ && !failed_to_start_ && phase_ == JobPhase::kRunning) {
+  if (notice_over_ && phase_ == JobPhase::kRunning) {
     return "the workers were stopped where they were, at the time of the notice";
   }
   if (const auto failed = failed_slots(); !failed.empty()) {
@@ -133,7 +133,8 @@ bool Supervision::stays() const {
     return false;
   }
   // The server tells the end of a job that runs. Until it does, a worker may come to be started.
-  const bool may_start = !drained_ && !waited_in_vain_ && any_worker_waits() && !any_end_unseen();
+  const bool may_start =
+      !drained_ && !notice_over_ && !waited_in_vain_ && any_worker_waits() && !any_end_unseen();
   if (options_.joined) {
     const bool waits = (options_.waits || replaced_) && all_workers_left();
     return !drained_ && (may_start || quarantined_ || waits);

@@ -27,12 +27,16 @@ void Membership::State::disconnect(const std::string& incarnation, const std::st
   const bool all_silent = liveness_.all_silent(now_);
   liveness_.forget(incarnation);
   log_reason(describe(incarnation) + " is disconnected: " + why);
-  if (!outage_ && (all_silent || 2 * absences_.size() > view_.members.size())) {
-    outage_ = Outage{now_, std::nullopt};
-    log_reason(std::string(all_silent ? "no member is heard" : "most connections are lost") +
-               ": the members are awaited");
+  if (all_silent || 2 * absences_.size() > view_.members.size()) {
+    begin_outage(all_silent ? "no member is heard" : "most connections are lost");
   }
   note_first_connected();
+}
+
+void Membership::State::begin_outage(const std::string& reason) {
+  if (outage_) return;
+  outage_ = Outage{now_, std::nullopt};
+  log_reason(reason + ": the members are awaited");
 }
 
 /// Ends an absence: the member has registered again. Messages in either direction may be lost;
@@ -59,6 +63,7 @@ void Membership::State::note_first_connected() {
     outage_->first_connected.reset();
   } else if (!outage_->first_connected) {
     outage_->first_connected = now_;
+    if (round_) round_->started = now_;  // reports are on their way again
   }
 }
 

@@ -25,7 +25,7 @@ void Liveness::set_pace(Milliseconds period, Milliseconds evict_after, TimePoint
 
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
   if (signs_.empty()) oldest_ = now;
-  signs_[incarnation] = {now, now};
+  signs_[incarnation] = {now, now, now};
   newest_ = std::max(newest_, now);
 }
 
@@ -34,7 +34,7 @@ void Liveness::heard(const std::string& incarnation, TimePoint now) {
   if (found == signs_.end()) return;
   const bool heard_no_member = hears_no_member(now);
   note_lateness(now - found->second.heard - period_, now);
-  found->second = {now, now};
+  found->second = {now, now, now};
   newest_ = std::max(newest_, now);
   if (heard_no_member) restart(now);
 }
@@ -65,7 +65,7 @@ bool Liveness::tick(TimePoint due, TimePoint now) {
 
 void Liveness::restart(TimePoint now) {
   oldest_ = now;
-  for (auto& entry : signs_) entry.second = {now, now};
+  for (auto& entry : signs_) entry.second.heard = entry.second.lived = now;
   if (!signs_.empty()) newest_ = now;
 }
 
@@ -104,7 +104,7 @@ TimePoint Liveness::deadline(TimePoint now) {
 
 TimePoint Liveness::heard_at(const std::string& incarnation) const {
   const auto found = signs_.find(incarnation);
-  return found == signs_.end() ? TimePoint::min() : found->second.heard;
+  return found == signs_.end() ? TimePoint::min() : found->second.spoke;
 }
 
 Duration Liveness::age(const std::string& incarnation, TimePoint now) const {

@@ -57,8 +57,9 @@ class Liveness {
 
  private:
   struct Signs {
-    TimePoint heard;  ///< its own last message
+    TimePoint heard;  ///< its own last message, or the latest time from which silence counts
     TimePoint lived;  ///< the latest evidence of its life, `heard` or later
+    TimePoint spoke;  ///< its own last message
   };
 
   /// The silence that is allowed: `evict_after` and the slack.

@@ -70,7 +70,7 @@ Membership::State::State(MembershipOptions options, RecoveredState memory)
   }
   if (memory.view) {
     recovery_.emplace(Recovery{.journaled = std::move(memory.view)});
-    stopping_ = memory.requests.stop;
+    stopping_ = restored_stop_ = memory.requests.stop;
     launched_ = memory.requests.launched;
     removals_.insert(memory.requests.removals.begin(), memory.requests.removals.end());
   }
@@ -189,12 +189,12 @@ void Membership::State::on(const RemoveWorker& event) {
     log_reason(why);
   };
   const std::string rank = std::to_string(event.rank);
+  if (over_) return refused("the job is over");
   if (recovery_) {
     return refused("cannot remove rank " + rank +
                    " yet: the server has just been started, and the members come back to it; try "
                    "again in some seconds");
   }
-  if (over_) return refused("the job is over");
   if (view_.generation == 0) {
     return refused("cannot remove rank " + rank + ": the job has not begun, and has no ranks");
   }
@@ -230,6 +230,7 @@ void Membership::State::on(const StopJob& event) {
     return log_reason("the job is over already");
   }
   stopping_ = true;
+  restored_stop_ = false;
   launched_ = event.launched;
   log_reason("the job is to stop");
   const bool forming = view_.generation == 0 && !recovery_;
@@ -250,8 +251,8 @@ void Membership::State::keep_requests() {
 
 /// They were about members of which none is left.
 void Membership::State::forget_requests() {
-  if (!stopping_ && removals_.empty()) return;
-  stopping_ = false;
+  if (!restored_stop_ && removals_.empty()) return;
+  if (restored_stop_) stopping_ = restored_stop_ = false;
   removals_.clear();
   keep_requests();
 }
@@ -269,6 +270,9 @@ void Membership::State::on(const Tick& /*event*/) {
     for (auto& [member, absence] : absences_) absence.since = now_;
     log_reason("the server itself was away for too long to judge silence");
   }
+  // The connections that still stand are lost as well: their time-outs come later.
+  if (!outage_ && !absences_.empty() && liveness_.all_silent(now_))
+    begin_outage("no member is heard");
   for (const auto& silent : liveness_.silent(now_)) {
     const auto found = workers_.find(silent.incarnation);
     if (found == workers_.end()) continue;

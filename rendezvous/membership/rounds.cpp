@@ -119,7 +119,7 @@ void Membership::State::start_round(std::uint64_t at_commit, const std::string& 
 /// were granted.
 void Membership::State::withdraw_removals() {
   std::vector<Worker*> removing;
-  int staying = round_->at_boundary() ? static_cast<int>(admissible().size()) : 0;
+  int staying = static_cast<int>(admissible().size());  // they come at the same boundary
   for (const auto& entry : round_->reports) {
     Worker& worker = workers_.at(entry.first);
     if (worker.removing && !worker.leaving) {

@@ -186,6 +186,7 @@ class Membership::State {
   void disconnect(const std::string& incarnation, const std::string& why);
   void reconnect(const std::string& incarnation);
   void note_first_connected();
+  void begin_outage(const std::string& reason);
   void end_outage_if_over();
   bool is_cut_off() const { return outage_ && !outage_->first_connected; }
   TimePoint awaited_until(const Absence& absence) const;
@@ -321,7 +322,8 @@ class Membership::State {
   bool synced_before_ = false;  ///< some member had the job's state
 
   bool stopping_ = false;
-  bool launched_ = false;  ///< with `stopping_`: a launcher is connected
+  bool launched_ = false;       ///< with `stopping_`: a launcher is connected
+  bool restored_stop_ = false;  ///< with `stopping_`: an earlier server was asked
   /// Members that an earlier server was asked to remove, and that are not back yet.
   std::set<std::string> removals_;
   bool ends_workers_ = false;  ///< see Membership::ends_workers

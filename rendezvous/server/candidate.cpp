@@ -210,6 +210,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       // Another training begins, which its standbys are not to take for over.
       contents.view.reset();
       contents.end.reset();
+      contents.requests = {};
     }
     const std::string text = journal_text(options_.job, contents);
     const auto written = co_await store_->write(held, text, until);

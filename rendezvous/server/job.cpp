@@ -96,7 +96,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
                std::ranges::find(sent->incarnations, incarnation) != sent->incarnations.end();
       });
   if (welcomed) {
-    if (!earlier && registration.generation == 0) note_replacement();
+    if (!earlier && registration.generation == 0) note_replacement(incarnation);
     return true;
   }
   workers_.erase(incarnation);
@@ -235,6 +235,9 @@ bool Job::perform(const Action& action) {
                  },
                  [this](const JournalEnd& end) {
                    keep_end(end.word);
+                   pending_ = {};
+                   limits_.clear();
+                   limit_due_.cancel();
                    return true;
                  }},
       action);
@@ -339,10 +342,10 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
   const int number = launchers_.enlist(peer, launcher);
   if (!known) quarantine_.note_launcher(number);
   carry_out_quarantine();
-  carry_out_limits();  // its own numbers are those before a limit
-  if (!first) return;  // it has only told new numbers
+  if (!first) return carry_out_limits();  // its new numbers may be those before a limit
   peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value(), returns_});
   peer->send(Spawn{launchers_.wanted(peer)});
+  carry_out_limits();
 }
 
 void Job::remove_launcher(const Peer& peer) {

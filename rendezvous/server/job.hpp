@@ -103,10 +103,11 @@ class Job : public std::enable_shared_from_this<Job> {
   Status may_lose(const std::string& host) const;
   Done pardon(const PardonRequest& request);
   Status place(int count);
-  void note_replacement();
+  void note_replacement(const std::string& incarnation);
   void carry_out_limits();
   void keep_requests();
   void restore(const std::vector<PendingRequests::Limit>& limits);
+  void wait_for_limit(LimitRequest request, std::int64_t replacements, Duration due, Duration ends);
   std::vector<PendingRequests::Limit> limits_to_keep() const;
   std::optional<HostQuarantine> quarantine_of(const std::string& host) const;
   void count_evictions(const Decision& decision);
@@ -125,6 +126,7 @@ class Job : public std::enable_shared_from_this<Job> {
     std::int64_t replacements = 0;
     TimePoint due;
     TimePoint ends;
+    PendingRequests::Limit kept;  ///< in the journal; its times do not change
   };
 
   std::string name_;
@@ -153,6 +155,7 @@ class Job : public std::enable_shared_from_this<Job> {
   boost::asio::steady_timer limit_due_;
   boost::asio::steady_timer quarantine_ends_;
   std::vector<Limit> limits_;
+  std::set<std::string> replacements_;  ///< workers that have counted for `limits_`
   std::function<void(Status)> over_;
   Milliseconds first_worker_{};  ///< after which `over_` is called where no worker has come
   std::string abandoned_;        ///< why the job cannot go on although Membership would

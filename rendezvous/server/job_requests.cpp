@@ -18,11 +18,6 @@ constexpr Milliseconds kLongestBoot{60000};
 /// As far as deadlines of an earlier server are believed: clocks of machines differ.
 constexpr Milliseconds kLongestDeadline{1'000'000'000};
 
-std::int64_t in_wall_time(TimePoint at) {
-  const auto left = std::chrono::duration_cast<Milliseconds>(at - Clock::now());
-  return milliseconds_since_1970() + left.count();
-}
-
 Done outcome(const Decision& decision) {
   return {decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
 }
@@ -42,7 +37,9 @@ void Job::request(const Peer& peer, const Message& request, bool launcher) {
 /// Not while the journal has not kept what the answers promise.
 void Job::reply() {
   if (blocked()) return;
-  for (const auto& [peer, message] : std::exchange(replies_, {})) peer->send(message);
+  for (const auto& [peer, message] : std::exchange(replies_, {})) {
+    peer->send(abandoned_.empty() ? message : Message(Done{false, abandoned_}));
+  }
 }
 
 Message Job::answer(const Peer& peer, const Message& request, bool launcher) {
@@ -171,7 +168,7 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
   const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
   const Milliseconds longest_wait =
       moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
-  limits_.push_back({request, moved, Clock::now() + longest_wait, Clock::now() + deadline});
+  wait_for_limit(request, moved, longest_wait, deadline);
   if (moved > 0) keep_requests();
   carry_out_limits();
   return {true, std::to_string(leaving) + " workers leave the host " + name +
@@ -179,11 +176,25 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
                     (moved > 0 ? ", after " + std::to_string(moved) + " have come elsewhere" : "")};
 }
 
-/// A new worker counts for one limit, wherever it came from.
-void Job::note_replacement() {
+/// The times in the journal are those of the wall clock, read once: what is kept is not to differ
+/// from one attempt to keep it to the next.
+void Job::wait_for_limit(LimitRequest request, std::int64_t replacements, Duration due,
+                         Duration ends) {
+  const TimePoint now = Clock::now();
+  const auto wall = [today = milliseconds_since_1970()](Duration left) {
+    return today + std::chrono::duration_cast<Milliseconds>(left).count();
+  };
+  PendingRequests::Limit kept{request.host, request.slots, 0,
+                              wall(due),    wall(ends),    request.deadline_ms.has_value()};
+  limits_.push_back({std::move(request), replacements, now + due, now + ends, std::move(kept)});
+}
+
+/// A new worker counts for one limit, wherever it came from, and once.
+void Job::note_replacement(const std::string& incarnation) {
   const auto waits =
       std::ranges::find_if(limits_, [](const Limit& its) { return its.replacements > 0; });
-  if (waits == limits_.end()) return;
+  if (waits == limits_.end()) return replacements_.clear();
+  if (!replacements_.insert(incarnation).second) return;
   --waits->replacements;
   carry_out_limits();
 }
@@ -227,8 +238,8 @@ void Job::keep_requests() {
 std::vector<PendingRequests::Limit> Job::limits_to_keep() const {
   std::vector<PendingRequests::Limit> kept;
   for (const Limit& its : limits_) {
-    kept.push_back({its.request.host, its.request.slots, its.replacements, in_wall_time(its.due),
-                    in_wall_time(its.ends), its.request.deadline_ms.has_value()});
+    kept.push_back(its.kept);
+    kept.back().replacements = its.replacements;
   }
   return kept;
 }
@@ -236,15 +247,14 @@ std::vector<PendingRequests::Limit> Job::limits_to_keep() const {
 /// Takes up the limits of the server before this one. They are carried out when launchers come
 /// back.
 void Job::restore(const std::vector<PendingRequests::Limit>& limits) {
-  const TimePoint now = Clock::now();
   const std::int64_t today = milliseconds_since_1970();
   for (const auto& its : limits) {
     const Milliseconds left(std::max<std::int64_t>(0, its.ends - today));
     const Milliseconds wait(std::max<std::int64_t>(0, its.due - today));
     LimitRequest request{its.host, its.slots, {}};
     if (its.ends_given) request.deadline_ms = left.count();
-    limits_.push_back({request, its.replacements, now + std::min(wait, kLongestBoot),
-                       now + std::min(left, kLongestDeadline)});
+    wait_for_limit(std::move(request), its.replacements, std::min(wait, kLongestBoot),
+                   std::min(left, kLongestDeadline));
   }
 }
 

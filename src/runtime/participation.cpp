@@ -133,8 +133,6 @@ void Participation::on_ended(const std::string& incarnation) {
   effects_.send(rendezvous::Gone{incarnation, "its process accepts no connections any more"});
 }
 
-/// Begins the installation of a view: freezes the lanes, and connects once they are quiesced. Views
-/// without this worker, and views that are not newer, are ignored.
 /// Whether this worker is in `view`. Looks for it from its rank in the view before downwards, where
 /// it mostly is: of thousands of members a few are gone.
 bool Participation::find_self(const rendezvous::View& view) {
@@ -153,6 +151,8 @@ bool Participation::find_self(const rendezvous::View& view) {
   return false;
 }
 
+/// Begins the installation of a view: freezes the lanes, and connects once they are quiesced. Views
+/// without this worker, and views that are not newer, are ignored.
 void Participation::on_announce(const rendezvous::SharedView& announced) {
   const rendezvous::View& view = *announced;
   if (!find_self(view) || view.generation <= generation_) return;

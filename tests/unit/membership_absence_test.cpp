@@ -181,6 +181,20 @@ TEST_F(AbsenceTest, AMemberThatIsSilentInAnOutageIsAwaitedToo) {
   EXPECT_EQ(view().generation, 1U);
 }
 
+/// One connection is reset at once, and packets of the others are lost.
+TEST_F(AbsenceTest, SilenceAfterAResetIsAnOutageToo) {
+  start_with({"a", "b", "c"});
+  silent_ = {"a", "b", "c"};
+  lose_connection("a");
+  pass(std::chrono::seconds(20));
+  EXPECT_EQ(phase(), Phase::kChanging);
+  EXPECT_EQ(view().members.size(), 3U) << "none is given up";
+  silent_.clear();
+  come_back("a");
+  report_all({"a", "b", "c"}, 1);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+}
+
 TEST_F(AbsenceTest, OneThatIsHeardAgainBeginsTheTimeOfTheOthers) {
   start_with({"a", "b", "c"});
   silent_ = {"a", "b", "c"};

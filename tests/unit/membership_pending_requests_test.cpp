@@ -109,6 +109,16 @@ TEST_F(PendingRequestsTest, AJobThatBeginsAnewIsNotStopped) {
   EXPECT_TRUE(journaled_requests_.empty());
 }
 
+TEST_F(PendingRequestsTest, AStopThatComesMeanwhileStopsItAllTheSame) {
+  start_with({"a"});
+  restart(journal());
+  join("x");
+  EXPECT_TRUE(decide(StopJob{}).ok);
+  pass(options_.return_window + Milliseconds(1));
+  EXPECT_EQ(phase(), Phase::kDone);
+  EXPECT_EQ(last<Farewell>("x")->reason, Reason::kStopped);
+}
+
 TEST_F(PendingRequestsTest, NothingIsKeptOfAJobThatHadNotBegun) {
   start({.initial_np = 2});
   join("a");

@@ -88,6 +88,20 @@ TEST_F(DepartureTest, RemovalAndJoinerChangePlaces) {
   EXPECT_THAT(members(), ElementsAre("b", "c"));
 }
 
+/// A removal that a joiner makes up for outlasts a round that has another reason.
+TEST_F(DepartureTest, ABrokenLinkWithdrawsNoRemoval) {
+  start_with({"a", "b"}, {.min_np = 2, .max_np = 2});
+  ready({"a", "b"});
+  join("c");
+  ready({"c"});
+  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
+  say("b", Suspect{view().generation, "a", "reset", false});
+  report_all({"a", "b"}, 4, 1, true);
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+  stop_at_boundary({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("b", "c"));
+}
+
 /// The joiner needs the state of the only member, which stays until it has given it.
 TEST_F(DepartureTest, TheLastMemberIsRemovedOnceAJoinerHasItsState) {
   start_with({"a"}, {.min_np = 1, .max_np = 1});

@@ -269,6 +269,28 @@ TEST(Supervision, NamesAProgramThatNeverJoins) {
   EXPECT_THAT(world.finished->reason, testing::HasSubstr("never called elastic::init"));
 }
 
+/// Its other workers are ended, which is no departure.
+TEST(SupervisionOutcome, AJoinedLauncherWithAWorkerThatFailsAtTheStartHasFailed) {
+  World world({.np = 3, .max_np = 3, .joined = true});
+  world.happens(WorkerExited{0, kCode3, in(JobPhase::kForming)});
+  for (const int slot : {1, 2}) world.happens(WorkerExited{slot, kKilled, in(JobPhase::kForming)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 5);
+  EXPECT_TRUE(world.shows_output_of(0));
+}
+
+TEST(SupervisionOutcome, AJobThatFailedBeginsAnewAlthoughAWorkerHung) {
+  World world({.np = 2, .max_np = 2, .max_restarts = 0});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true, false});
+  world.happens(JobStateChanged{JobPhase::kFailed, "a call has stalled", false, false});
+  world.happens(WorkerExited{0, kCode3, in(JobPhase::kFailed)});
+  world.passes(Milliseconds(5000));
+  EXPECT_THAT(world.signals, testing::ElementsAre(SIGTERM));
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kFailed)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_TRUE(world.finished->may_begin_anew);
+}
+
 /// The machine is to end: no worker is started there again, and no job begins anew.
 TEST(SupervisionOutcome, WorkersThatANoticesTimeEndsHaveNotFailed) {
   for (const bool joined : {false, true}) {
