@@ -120,7 +120,8 @@ struct Journal {
 struct ReserveGenerations {
   std::uint64_t up_to = 0;
 };
-/// Records in the journal how the job ended. If that fails, the job ends all the same.
+/// Records in the journal how the job ended. If that fails, or takes long, the job ends all the
+/// same.
 struct JournalEnd {
   LastWord word;
 };

@@ -111,10 +111,8 @@ class EtcdJournal final : public JournalSink {
   Status append_requests(const PendingRequests& requests) override {
     return writer_->keep(writer_->contents().with_requests(requests));
   }
-  /// Nothing that the server does later waits for it.
   Status append_end(const LastWord& end) override {
-    const Status kept = writer_->keep(writer_->contents().with_end(end));
-    return kept.code() == Code::kUnavailable ? Status() : kept;
+    return writer_->keep(writer_->contents().with_end(end));
   }
   Status room() override { return {}; }
   bool leads() const override { return writer_->leads(); }

@@ -24,6 +24,7 @@ constexpr std::chrono::microseconds kFirstBetweenLooks{100};
 constexpr Milliseconds kLongestBetweenLooks{100};
 /// While the journal is waited for.
 constexpr Milliseconds kAppendAgain{200};
+constexpr Milliseconds kLongestWaitForEnd{2000};
 /// A store needs some milliseconds, and more while its members elect a leader.
 constexpr Milliseconds kUsualWait{1000};
 
@@ -233,21 +234,26 @@ bool Job::perform(const Action& action) {
                    pending_.limits = limits_to_keep();
                    return keep(journal_->append_requests(pending_));
                  },
-                 [this](const JournalEnd& end) {
-                   keep_end(end.word);
-                   pending_ = {};
-                   limits_.clear();
-                   limit_due_.cancel();
-                   return true;
-                 }},
+                 [this](const JournalEnd& end) { return keep_end(end.word); }},
       action);
 }
 
-/// Without it a server that is started again waits for the members in vain, and no more.
-void Job::keep_end(const LastWord& end) {
+/// Before the members hear of it, so that no other server opens a second training; but they are not
+/// to wait for long. False: not kept yet.
+bool Job::keep_end(const LastWord& end) {
   const Status written = journal_->append_end(end);
+  if (written.code() == Code::kUnavailable) {
+    if (!waits_since_) waits_since_ = Clock::now();
+    if (Clock::now() < *waits_since_ + kLongestWaitForEnd) return false;
+  }
+  waits_since_.reset();
+  told_of_wait_ = false;
   if (!written.ok())
     log::warn("job {}: its end is not in the journal: {}", name_, written.message());
+  pending_ = {};
+  limits_.clear();
+  limit_due_.cancel();
+  return true;
 }
 
 /// Whether it has been made durable; if not, the same action comes again.

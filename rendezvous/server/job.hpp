@@ -77,7 +77,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool perform(const Action& action);
   bool keep(const Status& written);
   bool blocked() const { return waits_since_ || !leads(); }
-  void keep_end(const LastWord& end);
+  bool keep_end(const LastWord& end);
   void go_on();
   void resume();
   Status room_for(const std::string& incarnation);
@@ -93,6 +93,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat);
   void watch_end();
   JobState state() const;
+  bool runs() const { return phase_ == Phase::kRunning || phase_ == Phase::kChanging; }
   Message answer(const Peer& peer, const Message& request, bool launcher);
   Done worker_ended(const Peer& peer, const WorkerEnded& its);
   void note_end(const WorkerEnded& its);

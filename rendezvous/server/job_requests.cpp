@@ -132,7 +132,7 @@ Status Job::may_lose(const std::string& host) const {
       joinable_ ? std::min<std::int64_t>(leaving, launchers_.room_beside(name)) : 0;
   const auto left = static_cast<std::int64_t>(members.size()) - leaving + replaced;
   const int min_np = status().min_np;
-  if (phase_ != Phase::kRunning || leaving == 0 || left >= min_np) return {};
+  if (!runs() || leaving == 0 || left >= min_np) return {};
   return Status(Code::kRefused, "cannot drain host " + name + ": " + std::to_string(left) +
                                     " workers would be left, min_np is " + std::to_string(min_np));
 }
@@ -163,7 +163,7 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
   note("host_limited", name + " to " + std::to_string(request.slots) + " slots",
        {{"host", name}, {"slots", std::int64_t{request.slots}}});
   std::int64_t moved = 0;
-  if (phase_ == Phase::kRunning && joinable_) moved = std::min(leaving, launchers_.room());
+  if (runs() && joinable_) moved = std::min(leaving, launchers_.room());
   if (moved > 0 && !place(static_cast<int>(moved)).ok()) moved = 0;
   const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
   const Milliseconds longest_wait =

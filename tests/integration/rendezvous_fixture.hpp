@@ -101,13 +101,15 @@ class Worker {
   std::vector<Message> messages;
   std::vector<Status> failures;
   std::optional<Client> client;
+  bool answers = true;  ///< freezes
 
  private:
   void take(Message message) {
     if (std::holds_alternative<ViewRequest>(message)) {
       client->send(KnownView{std::make_shared<const View>(view())});
     }
-    if (const auto* freeze = std::get_if<Freeze>(&message)) {
+    const auto* freeze = std::get_if<Freeze>(&message);
+    if (freeze != nullptr && answers) {
       if (freeze->at_commit > 0) {
         commits_ = freeze->at_commit;
         client->send(Promise{freeze->round, true, commits_});

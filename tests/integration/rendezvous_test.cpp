@@ -384,6 +384,10 @@ TEST_F(RendezvousTest, AHostIsDrainedOnceReplacementsHaveCome) {
   };
   bool ended = false;
   asio::co_spawn(io_, listen, [&](std::exception_ptr /*thrown*/) { ended = true; });
+  // In a view change that has been asked for, too.
+  workers_[1]->answers = false;
+  EXPECT_TRUE(std::get<Done>(ask(RemoveRequest{1}).value()).ok);
+  EXPECT_EQ(status().phase, "changing");
   const Done done = std::get<Done>(ask(LimitRequest{"full", 0, 3600000}).value());
   EXPECT_THAT(done.text, HasSubstr("after 1 have come elsewhere"));
   workers_.pop_back();
