@@ -28,41 +28,36 @@ class SilentServerTest : public NetworkTest {
   }
 };
 
-class SilentServerForLong : public SilentServerTest {};
+class SilentServerForLong : public SilentServerTest {
+ protected:
+  /// No member is heard for so long, so the fault must be on the server's side. The length of the
+  /// silence is what is tested.
+  void expect_undisturbed(std::chrono::milliseconds silence) {
+    FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
+    const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
+                                             "pause_us=1000"};
+    job.start_all(arguments);
+    const auto members = job.others({});
+    ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+    hosts_->silence(kServerHost);
+    std::this_thread::sleep_for(silence);
+    ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+    hosts_->restore(kServerHost);
+    ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+    finish_with_a_joiner(job, arguments, members);
+  }
+};
 
-/// No member is heard, so the fault must be on the server's side.
+/// For longer than a silent member is kept.
 TEST_F(SilentServerForLong, StallsNoMemberAndGivesNoneUp) {
-  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
-  const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
-                                           "pause_us=1000"};
-  job.start_all(arguments);
-  const auto members = job.others({});
-  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  hosts_->silence(kServerHost);
-  // The silence is what is tested: it is longer than a silent member is kept.
-  std::this_thread::sleep_for(3 * kUsualEviction);
-  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  hosts_->restore(kServerHost);
-  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  finish_with_a_joiner(job, arguments, members);
+  expect_undisturbed(3 * kUsualEviction);
 }
 
 /// Connections end one after the other, those of the server after 11 s. A leader among several
 /// servers behaves in the same way.
 TEST_F(SilentServerForLong, KeepsTheMembersWhoseConnectionsAreLost) {
-  constexpr std::chrono::seconds kCut{15};
-  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
-  const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
-                                           "pause_us=1000"};
-  job.start_all(arguments);
-  const auto members = job.others({});
-  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  hosts_->silence(kServerHost);
-  std::this_thread::sleep_for(kCut);  // the length of the silence is what is tested
-  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  hosts_->restore(kServerHost);
-  finish_with_a_joiner(job, arguments, members);
-  EXPECT_NE(job.text().find("the members are awaited"), std::string::npos) << job.text();
+  expect_undisturbed(std::chrono::seconds(15));
+  EXPECT_NE(job_->text().find("the members are awaited"), std::string::npos) << job_->text();
 }
 
 class CutFromTheServer : public SilentServerTest {};

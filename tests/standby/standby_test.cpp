@@ -80,6 +80,21 @@ class StandbyTest : public ::testing::Test {
   }
   std::string control_output() const { return read_file(job_->folder() / "control"); }
 
+  /// After the end: both servers, the standby first.
+  void end_servers(int signal) {
+    for (const std::size_t server : {std::size_t{1}, std::size_t{0}}) {
+      job_->signal_server(server, signal);
+      ASSERT_TRUE(job_->server_exit(server)) << job_->text();
+    }
+  }
+
+  void expect_another_training() {
+    std::filesystem::remove(job_->end_file());
+    std::vector<FaultWorker*> others;
+    for (int i = 0; i < kWorkers; ++i) others.push_back(&job_->start_worker());
+    EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
+  }
+
   void finish() {
     job_->ask_for_the_end();
     expect_end(job_->workers());
@@ -272,10 +287,7 @@ TEST_F(StandbyTest, ThatIsStartedAfterTheEndOpensNoSecondTrainingEither) {
 TEST_F(StandbyTest, TakesOverAnotherTraining) {
   ASSERT_NO_FATAL_FAILURE(begin());
   finish();
-  for (const std::size_t server : {std::size_t{0}, std::size_t{1}}) {
-    job_->signal_server(1 - server, SIGTERM);
-    ASSERT_TRUE(job_->server_exit(1 - server)) << job_->text();
-  }
+  ASSERT_NO_FATAL_FAILURE(end_servers(SIGTERM));
   job_->start_server(0);
   ASSERT_TRUE(job_->leads(0, 1)) << job_->text();
   job_->start_server(1);
@@ -284,25 +296,16 @@ TEST_F(StandbyTest, TakesOverAnotherTraining) {
   })) << job_->text();
   job_->signal_server(0, SIGKILL);
   ASSERT_TRUE(job_->leads(1, 1)) << job_->text();
-  std::filesystem::remove(job_->end_file());
-  std::vector<FaultWorker*> others;
-  for (int i = 0; i < kWorkers; ++i) others.push_back(&job_->start_worker());
-  EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
+  expect_another_training();
 }
 
 /// The servers are killed after the end, and started again while etcd still has the leader's lease.
 TEST_F(StandbyTest, ALeaseThatOutlivesItsServerKeepsNoTrainingAway) {
   ASSERT_NO_FATAL_FAILURE(begin());
   finish();
-  for (const std::size_t server : {std::size_t{0}, std::size_t{1}}) {
-    job_->signal_server(1 - server, SIGKILL);
-    ASSERT_TRUE(job_->server_exit(1 - server)) << job_->text();
-  }
+  ASSERT_NO_FATAL_FAILURE(end_servers(SIGKILL));
   job_->start_server(0);
-  std::filesystem::remove(job_->end_file());
-  std::vector<FaultWorker*> others;
-  for (int i = 0; i < kWorkers; ++i) others.push_back(&job_->start_worker());
-  EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
+  expect_another_training();
 }
 
 /// `ctl stop` is acknowledged while a worker is stopped, so no boundary is reached before the

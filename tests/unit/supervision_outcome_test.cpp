@@ -291,7 +291,7 @@ TEST(SupervisionOutcome, AJobThatFailedBeginsAnewAlthoughAWorkerHung) {
   EXPECT_TRUE(world.finished->may_begin_anew);
 }
 
-/// The machine is to end: no worker is started there again, and no job begins anew.
+/// The machine is to end: no worker is started there again, and the job does not begin again.
 TEST(SupervisionOutcome, WorkersThatANoticesTimeEndsHaveNotFailed) {
   for (const bool joined : {false, true}) {
     World world({.np = 2, .max_np = 2, .max_restarts = 3, .joined = joined});
