@@ -14,6 +14,9 @@ constexpr int kRefused = 3;
 constexpr int kNotPrepared = 4;
 /// With --join: the workers failed before the job had begun, as they would again.
 constexpr int kFailedAtStart = 5;
+/// With --join: the last workers of the host failed while the job ran. Whatever comes of the job,
+/// these are no workers that failed after it was done.
+constexpr int kWorkersLost = 6;
 /// No server was reached; as EX_UNAVAILABLE of sysexits.h.
 constexpr int kNoServer = 69;
 /// The workers have left a job that goes on; as EX_TEMPFAIL of sysexits.h: it may be tried again.

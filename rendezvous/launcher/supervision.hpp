@@ -224,6 +224,7 @@ class Supervision {
   std::optional<Finish> departure() const;
   /// Slots whose last worker failed, in the order in which they did: the first is the likely cause.
   std::vector<int> failed_slots() const;
+  int failure_code() const;
   std::string failure_reason() const;
   /// The workers that ended well and were never members; empty where there are none.
   std::string unjoined_workers() const;

@@ -33,10 +33,17 @@ void Supervision::finish(Actions& actions) {
     if (failed.size() > kMostOutputsShown) failed.resize(kMostOutputsShown);
     for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
   }
-  const bool at_start = options_.joined && signals_ == 0 && phase_ == JobPhase::kForming;
   const bool by_itself = signals_ == 0 && !drained_ && !notice_over_ && phase_ != JobPhase::kDone;
-  actions.emplace_back(Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed,
-                              failure_reason(), has_begun_ && by_itself});
+  actions.emplace_back(Finish{failure_code(), failure_reason(), has_begun_ && by_itself});
+}
+
+int Supervision::failure_code() const {
+  if (!options_.joined || signals_ > 0) return exit_code::kFailed;
+  if (phase_ == JobPhase::kForming) return exit_code::kFailedAtStart;
+  const bool asked = drained_ || notice_over_ || stopped_;
+  const bool lost = !asked && !server_gone() && phase_ != JobPhase::kFailed &&
+                    !failed_after_done_ && !failed_slots().empty();
+  return lost ? exit_code::kWorkersLost : exit_code::kFailed;
 }
 
 std::optional<Finish> Supervision::departure() const {

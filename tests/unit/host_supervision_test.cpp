@@ -307,6 +307,18 @@ TEST(HostSupervision, AnUnknownFailureBeforeTheJobHasBegunIsTriedAgain) {
   EXPECT_THAT(world.started, ElementsAre("b 1: 2 of 2"));
 }
 
+/// Its agent's end may be heard of after the job's.
+TEST(HostSupervision, WorkersThatWereLostWhileTheJobRanHaveNotFailedAfterItsEnd) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.happens(JobStateChanged{JobPhase::kDone, ""});
+  world.happens(AgentEnded{"b", code(exit_code::kWorkersLost), ""});
+  world.happens(AgentEnded{"a", kSuccess, ""});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+}
+
 TEST(HostSupervision, EndsWithTheJobsVerdict) {
   World done;
   done.happens(ListChanged{kTwo});

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/launcher/exit_code.hpp"
 #include "supervision_world.hpp"
 
 namespace elastic::launcher {
@@ -170,6 +171,25 @@ TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
   EXPECT_EQ(world.finished->reason,
             "worker 0 exited with code 3, no worker is left and 2 of 2 restarts are used");
   EXPECT_TRUE(world.shows_output_of(0));
+}
+
+/// The code tells whoever started the agent that these did not fail after the job's end, whichever
+/// of the two ends it hears of first.
+TEST(Supervision, AnAgentWhoseWorkersDiedWhileTheJobRanSaysSoByItsCode) {
+  World world({.np = 1, .max_np = 1, .joined = true});
+  world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, exit_code::kWorkersLost);
+
+  World late({.np = 1, .max_np = 1, .joined = true});
+  late.happens(WorkerExited{0, kKilled, {JobPhase::kDone, false, WorkerReport::Left::kLost, true}});
+  ASSERT_TRUE(late.finished);
+  EXPECT_EQ(late.finished->exit_code, exit_code::kWorkersLost);
+
+  World after({.np = 1, .max_np = 1, .joined = true});
+  after.happens(WorkerExited{0, kCode3, in(JobPhase::kDone)});
+  ASSERT_TRUE(after.finished);
+  EXPECT_EQ(after.finished->exit_code, exit_code::kFailed);
 }
 
 TEST(Supervision, DoesNotReplaceAWorkerThatDiesAfterTheEndAndSaysSo) {
