@@ -58,6 +58,12 @@ std::vector<Variable> backend_variables() {
        "How tensors on devices travel while NCCL is not ready. host: through host memory. wait: "
        "they wait for NCCL.",
        choice(&Options::nccl_meanwhile, kNcclMeanwhiles), "nccl"},
+      {"ELASTIC_NCCL_REGISTER", "nccl_register", kUser,
+       "Whether the buckets of allreduces are registered with NCCL. auto: before NCCL 2.28.3, "
+       "whose "
+       "successors do not let an abort interrupt collectives in registered memory over NVLink "
+       "SHARP.",
+       choice(&Options::nccl_register, kNcclRegisters), "nccl"},
   };
 }
 

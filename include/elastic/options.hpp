@@ -53,6 +53,18 @@ enum class NcclMeanwhile : std::uint8_t {
 inline constexpr std::array<Named<NcclMeanwhile>, 2> kNcclMeanwhiles{
     {{"host", NcclMeanwhile::kHost}, {"wait", NcclMeanwhile::kWait}}};
 
+/// Whether the buckets of allreduces on devices are registered with NCCL.
+enum class NcclRegister : std::uint8_t {
+  kAuto,    ///< where an abort can interrupt collectives in registered memory: before NCCL 2.28.3
+  kAlways,  ///< a gain on machines with NVLink SHARP; there a death may last until NCCL gives up
+  kNever,
+};
+/// The names of the values in ELASTIC_NCCL_REGISTER.
+inline constexpr std::array<Named<NcclRegister>, 3> kNcclRegisters{
+    {{"auto", NcclRegister::kAuto},
+     {"always", NcclRegister::kAlways},
+     {"never", NcclRegister::kNever}}};
+
 /// The reaction of FiniteCheck to NaN and Inf in gradients.
 enum class NonFinite : std::uint8_t {
   kPass,   ///< does not look for them
@@ -159,6 +171,10 @@ struct Options {
   /// Under the backend "nccl": what tensors on devices do while NCCL is not ready.
   /// ELASTIC_NCCL_MEANWHILE.
   NcclMeanwhile nccl_meanwhile = NcclMeanwhile::kHost;
+
+  /// Under the backend "nccl": whether the buckets of allreduces are registered with NCCL.
+  /// ELASTIC_NCCL_REGISTER.
+  NcclRegister nccl_register = NcclRegister::kAuto;
 
   /// The kind of the links between workers. ELASTIC_TRANSPORT.
   Transport transport = Transport::kAuto;

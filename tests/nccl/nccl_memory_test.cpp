@@ -1,4 +1,6 @@
 // The memory that the backend nccl registers for allreduces.
+#include "collectives/backend/nccl/memory/nccl_memory.hpp"
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +44,13 @@ TEST_F(NcclMemoryTest, RegistersNothingWhereTheLibraryCannot) {
        [](NcclServices& its) { its.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN); });
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(allreduce());
   EXPECT_EQ(nccl_->counts().registrations, 0);
+}
+
+TEST_F(NcclMemoryTest, IsRegisteredWhereAnAbortInterruptsItOrOnRequest) {
+  EXPECT_TRUE(registers_memory(NcclRegister::kAuto, 22802));
+  EXPECT_FALSE(registers_memory(NcclRegister::kAuto, 22803));
+  EXPECT_TRUE(registers_memory(NcclRegister::kAlways, 22809));
+  EXPECT_FALSE(registers_memory(NcclRegister::kNever, 22203));
 }
 
 /// The results are there still when the view is over, and their memory.

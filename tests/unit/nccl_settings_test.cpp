@@ -11,10 +11,12 @@ TEST(NcclSettings, ComeFromOptionsAndFromTheVariablesOfNccl) {
   Options options;
   options.nccl_library = "/opt/libnccl.so";
   options.nccl_meanwhile = NcclMeanwhile::kWait;
+  options.nccl_register = NcclRegister::kNever;
   const NcclSettings settings =
       parse_settings(settings_of("nccl", options, {{"NCCL_HOSTID", "rank3"}, {"OTHER", "1"}}));
   EXPECT_EQ(settings.library, "/opt/libnccl.so");
   EXPECT_TRUE(settings.waits);
+  EXPECT_EQ(settings.registers, NcclRegister::kNever);
   EXPECT_EQ(settings.host, "rank3");
 }
 
@@ -23,6 +25,7 @@ TEST(NcclSettings, AreTheDefaultsWithoutVariables) {
     const NcclSettings settings = parse_settings(given);
     EXPECT_EQ(settings.library, "");
     EXPECT_FALSE(settings.waits);
+    EXPECT_EQ(settings.registers, NcclRegister::kAuto);
     EXPECT_EQ(settings.host, "");
   }
 }

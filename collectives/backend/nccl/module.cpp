@@ -59,8 +59,9 @@ Status start(const ModuleStart& how) {
   services.library = std::move(library).value();
   services.waits = settings.waits;
   if (!services.devices) {
-    services.devices = std::make_shared<nccl::SharedDevices>("", &nccl::make_mover,
-                                                             nccl::memory_of(*services.library));
+    const bool registers = nccl::registers_memory(settings.registers, services.library->version());
+    services.devices = std::make_shared<nccl::SharedDevices>(
+        "", &nccl::make_mover, registers ? nccl::memory_of(*services.library) : nccl::NcclMemory());
   }
   if (!services.reaper) services.reaper = std::make_shared<nccl::CommunicatorReaper>();
   if (!services.communicators) {

@@ -1,7 +1,5 @@
 #include "collectives/backend/nccl/nccl_settings.hpp"
 
-#include "elastic/options.hpp"
-
 namespace elastic::collectives::nccl {
 
 NcclSettings parse_settings(const BackendSettings& settings) {
@@ -13,6 +11,8 @@ NcclSettings parse_settings(const BackendSettings& settings) {
   parsed.library = value("ELASTIC_NCCL_LIBRARY");
   parsed.waits =
       find_named(kNcclMeanwhiles, value("ELASTIC_NCCL_MEANWHILE")) == NcclMeanwhile::kWait;
+  parsed.registers =
+      find_named(kNcclRegisters, value("ELASTIC_NCCL_REGISTER")).value_or(NcclRegister::kAuto);
   const std::string shared = value("NCCL_MULTI_RANK_GPU_ENABLE");
   if (settings.contains("NCCL_MULTI_RANK_GPU_ENABLE") && shared != "0") {
     parsed.host.reset();

@@ -105,6 +105,8 @@ ReadinessVote Readiness::own_vote() {
 /// Called before the ranks vote, because registered memory is used only if all ranks have it.
 void Readiness::register_memory() {
   if (means_.registered.data() != nullptr) return;
+  // The call of NCCL chooses the device, in a thread that may be the program's.
+  const device::CurrentContext here = own_.device->cuda()->enter();
   means_.registered = registrations_.take(means_.communicator, *own_.device, view_.lane, own_.bytes,
                                           Clock::now() + services_.operation);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <sched.h>
 #include <thread>
 #include <utility>
 
@@ -13,6 +14,9 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
+/// A call that is under way is asked for at once so many times, since NCCL accepts most within some
+/// tens of microseconds, and then in pauses, which sleep for longer than they say.
+constexpr int kPollsWithoutPause = 100;
 constexpr Duration kShortestPause = std::chrono::microseconds(50);
 constexpr Duration kLongestPause = std::chrono::milliseconds(5);
 
@@ -228,7 +232,7 @@ Status Communicator::Body::ask(May may) const {
 Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
                                            const std::function<Status()>& meanwhile) {
   Duration length = kShortestPause;
-  while (next.action == Action::kPoll) {
+  for (int polls = 0; next.action == Action::kPoll; ++polls) {
     if (const Status outside = meanwhile ? meanwhile() : Status(); !outside.ok()) {
       kill(outside);
       return ask(&CommunicatorState::may_call);
@@ -237,7 +241,11 @@ Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
       kill(late_);
       return ask(&CommunicatorState::may_call);
     }
-    pause(length);
+    if (polls < kPollsWithoutPause) {
+      ::sched_yield();
+    } else {
+      pause(length);
+    }
     next = poll();
   }
   carry_out(next);
@@ -276,10 +284,21 @@ void Communicator::Body::say_stuck(const char* why) noexcept {
   }
 }
 
+/// Otherwise NCCL makes a context on device 0, which costs hundreds of megabytes of its memory. A
+/// device that cannot be chosen is no reason to keep the communicator.
+void Communicator::Body::choose_device_to_end() const noexcept {
+  try {
+    if (plan_.choose_device) (void)plan_.choose_device();
+  } catch (const std::exception& error) {
+    log::debug("nccl, generation {}: {}", plan_.view.generation, error.what());
+  }
+}
+
 /// Releases the communicator in NCCL. No other call of NCCL for it is under way, or follows.
 void Communicator::Body::give_back() noexcept {
   name_this_thread("elastic-nccl-end");
   const Api& api = library_->api();
+  choose_device_to_end();
   const ncclResult_t result = api.comm_abort(comm_);
   try {
     state_.decide([](auto& state, TimePoint now) { return state.given_back(now); });

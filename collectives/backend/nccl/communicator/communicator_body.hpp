@@ -66,6 +66,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status ask(May may) const;
   void prepare_step_by_step();
   void carry_out(const Decision& decision) noexcept;
+  void choose_device_to_end() const noexcept;
   void give_back() noexcept;
   void say_stuck(const char* why) noexcept;
 

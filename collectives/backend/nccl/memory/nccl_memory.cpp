@@ -6,6 +6,12 @@
 
 namespace elastic::collectives::nccl {
 
+bool registers_memory(NcclRegister wanted, int version) {
+  constexpr int kNotInterruptedFrom = 22803;
+  return wanted == NcclRegister::kAlways ||
+         (wanted == NcclRegister::kAuto && version < kNotInterruptedFrom);
+}
+
 NcclMemory memory_of(const NcclLibrary& library) {
   const Api& api = library.api();
   if (api.memory_alloc == nullptr || api.memory_free == nullptr || api.comm_register == nullptr) {
