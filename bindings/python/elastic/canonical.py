@@ -128,7 +128,12 @@ def _encode_array(value: np.ndarray[Any, Any], name: str, blocks: list[bytes]) -
     return {"array": [little.dtype.str, list(value.shape)]}
 
 
-def _encode_tensor(value: Any, name: str, blocks: list[bytes]) -> Any:
+def check_tensor(value: Any, name: str) -> None:
+    """Whether a tensor of PyTorch has a canonical form.
+
+    Raises:
+        InvalidArgumentError: it has none; the message begins with ``name``.
+    """
     torch = _torch()
     if value.layout is not torch.strided:
         raise InvalidArgumentError(f"{name} is a sparse tensor; keep its .to_dense()")
@@ -139,6 +144,11 @@ def _encode_tensor(value: Any, name: str, blocks: list[bytes]) -> Any:
             f"{name} is a tensor on the device meta, which has no values; keep one in host memory, "
             "such as torch.empty_like(tensor, device='cpu')"
         )
+
+
+def _encode_tensor(value: Any, name: str, blocks: list[bytes]) -> Any:
+    check_tensor(value, name)
+    torch = _torch()
     flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
     blocks.append(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
     return {"tensor": [str(value.dtype).removeprefix("torch."), list(value.shape), str(value.device.type)]}

@@ -14,7 +14,8 @@ class Gathered:
     """The result of an allgather."""
 
     #: The blocks of all contributors, one after another in rank order along the first axis. An
-    #: array or tensor of the same kind as the block; with ``out``, a view of its beginning.
+    #: array or tensor of the same kind as the block, on its device; with ``out``, a view of its
+    #: beginning.
     values: Any
     #: The rows of each contributor: the length of its block along the first axis.
     counts: list[int]
@@ -53,6 +54,7 @@ def allgather(block: Any, out: Any = None, *, context: Context | None = None) ->
         elements_of_row *= length
     if out is None:
         values, counts, contributors = on._allgather(block, row)
+        values = _beside(block, values)
     else:
         count, counts, contributors = on._allgather_into(block, out, row)
         values = out.reshape(-1)[:count]
@@ -84,9 +86,14 @@ def reduce_scatter(
     on = _core if context is None else context
     if out is None:
         values, offset, contributors = on._reduce_scatter(tensor, op)
-        return Scattered(values, offset, contributors)
+        return Scattered(_beside(tensor, values), offset, contributors)
     count, offset, contributors = on._reduce_scatter_into(tensor, out, op)
     return Scattered(out.reshape(-1)[:count], offset, contributors)
+
+
+def _beside(tensor: Any, values: Any) -> Any:
+    """``values``, which are in host memory, on the device of ``tensor``."""
+    return values.to(tensor.device) if getattr(tensor, "is_cuda", False) else values
 
 
 def _shape_of(block: Any) -> tuple[int, ...]:

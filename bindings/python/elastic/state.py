@@ -120,12 +120,35 @@ class _WithStateDict:
             _with_saved_types(self._entry.state_dict(), loaded)
 
 
+class _OnDevice:
+    """A tensor of PyTorch that lies on a device. It comes to the host when a worker joins, and for
+    checkpoints, not with each commit."""
+
+    def __init__(self, name: str, tensor: Any) -> None:
+        self._name = name
+        self._tensor = tensor.detach()
+
+    def save(self) -> bytes:
+        return canonical.dumps(self._tensor, self._name)
+
+    def load(self, saved: bytes) -> None:
+        loaded = canonical.loads(saved)
+        own = self._tensor
+        if (loaded.shape, loaded.dtype) != (own.shape, own.dtype):
+            raise InvalidArgumentError(
+                f"State: entry '{self._name}' has the shape {tuple(own.shape)} and the type "
+                f"{own.dtype}, and what it is to load has {tuple(loaded.shape)} and {loaded.dtype}"
+            )
+        own.copy_(loaded)
+
+
 class State:
     """The state that a joiner must receive to go on as if it had been there from the start.
 
     ``State(weights=weights, sampler=sampler, step=0)`` takes, by name:
 
-    - arrays and tensors in host memory: written in place, so they must stay where they are;
+    - arrays and tensors: written in place, so they must stay where they are. PyTorch's may lie on a
+      CUDA device, on all workers alike; they are copied to the host when a worker joins;
     - a Sampler, GlobalBatch, LearningRate, GradientNoise, MomentumSgd or AdamW;
     - objects with ``save() -> bytes`` and ``load(bytes)``, and optionally
       ``set_members(members, self)``. Equal states must give equal bytes: pickles do not;
@@ -184,7 +207,7 @@ class State:
             with_dict = _WithStateDict(name, entry)
             self._core.add_object(name, with_dict.save, with_dict.load)
         elif _is_memory(entry):
-            self._core.add_tensor(name, entry)
+            self._add_tensor(name, entry)
         else:
             raise TypeError(
                 f"State: entry '{name}' is a {type(entry).__module__}.{type(entry).__qualname__}; "
@@ -192,6 +215,15 @@ class State:
                 "load_state_dict(), or a plain value (numbers, texts, lists and dicts of them)"
             )
         self._added[name] = entry
+
+    def _add_tensor(self, name: str, tensor: Any) -> None:
+        """Adds what has memory, which stays where it is."""
+        if not getattr(tensor, "is_cuda", False):
+            self._core.add_tensor(name, tensor)
+            return
+        canonical.check_tensor(tensor, f"State.{name}")  # now, where the program sees the mistake
+        on_device = _OnDevice(name, tensor)
+        self._core.add_object(name, on_device.save, on_device.load)
 
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("_values")

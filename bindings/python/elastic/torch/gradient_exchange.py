@@ -138,7 +138,7 @@ class Exchange:
             assert gradient is not None
             if gradient.is_sparse:
                 self._sparse.add(parameter)
-                group.travelling.append(_in_place_of_sparse())
+                group.travelling.append(_in_place_of_sparse(parameter))
                 continue
             if not gradient.is_contiguous():
                 gradient = parameter.grad = gradient.contiguous()
@@ -222,7 +222,8 @@ class Exchange:
     def _zeros(self, parameter: Parameter) -> torch.Tensor:
         if parameter in self._sparse:
             rows = parameter.detach().new_empty((0, *parameter.shape[1:]))
-            return torch.sparse_coo_tensor(torch.empty((1, 0), dtype=torch.int64), rows, parameter.shape)
+            places = torch.empty((1, 0), dtype=torch.int64, device=rows.device)
+            return torch.sparse_coo_tensor(places, rows, parameter.shape)
         return torch.zeros_like(parameter, memory_format=torch.contiguous_format)
 
     def _wait(self, group: Group) -> elastic.Contributors:
@@ -241,7 +242,7 @@ class Exchange:
             if sparse[at] and parameter in group.zeros and parameter not in self._sparse:
                 self._sparse.add(parameter)
                 parameter.grad = self._zeros(parameter)
-                group.travelling[at] = _in_place_of_sparse()
+                group.travelling[at] = _in_place_of_sparse(parameter)
         self._submit(group)
         return group.work.wait()
 
@@ -280,6 +281,6 @@ class Exchange:
         return total, gathered.contributors
 
 
-def _in_place_of_sparse() -> torch.Tensor:
+def _in_place_of_sparse(parameter: Parameter) -> torch.Tensor:
     """Travels in an allreduce in the place of a sparse gradient, whose rows are gathered later."""
-    return torch.zeros(1, dtype=torch.int64)
+    return torch.zeros(1, dtype=torch.int64, device=parameter.device)

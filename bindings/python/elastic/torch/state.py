@@ -48,8 +48,9 @@ class State(elastic.State):
     with its first step, as Adam does, needs none before ``run``: a joiner makes them when it loads.
     An ElasticDataLoader goes in by its sampler.
 
-    Parameters of a module in host memory are written in place. Do not move the module afterwards
-    (``.to()``, ``.half()``). Everything else is copied when a worker joins.
+    Parameters of a module are written in place. Move it to its device before (``.to()``,
+    ``.half()``), and not afterwards; all workers have it on the host, or all on a CUDA device.
+    Everything but parameters in host memory is copied when a worker joins.
     """
 
     def __init__(self, *unnamed: Any, **entries: Any) -> None:
@@ -60,8 +61,8 @@ class State(elastic.State):
         """Adds an entry. Before ``run`` only.
 
         Raises:
-            InvalidArgumentError: the name is taken, or a tensor is not contiguous, sparse, or not
-                in host memory.
+            InvalidArgumentError: the name is taken, or a tensor is not contiguous, sparse, or on a
+                device that is neither the host nor a CUDA device.
             TypeError: a joiner could not receive an entry of this kind.
         """
         self._add(name, entry)
@@ -107,7 +108,7 @@ class State(elastic.State):
                     f"State.add: {name}.{parameter_name} has no shape yet; call the module with an "
                     "input before it goes into the State"
                 )
-            self._core.add_tensor(f"{name}.{parameter_name}", parameter.detach())
+            self._add_tensor(f"{name}.{parameter_name}", parameter.detach())
         if next(module.buffers(), None) is not None:
             buffers = _Buffers(f"{name}, buffers", module)
             self._core.add_object(f"{name}, buffers", buffers.save, buffers.load)
