@@ -58,6 +58,13 @@ class Gpu {
     must("cuMemcpyAsync", call<Copy>("cuMemcpyAsync")(to, from, bytes, stream_));
     must("cuStreamSynchronize", call<int(void*)>("cuStreamSynchronize")(stream_));
   }
+  /// Bytes of the device's memory that are in use, by all processes.
+  std::size_t used() const {
+    std::size_t left = 0;
+    std::size_t all = 0;
+    must("cuMemGetInfo", call<int(std::size_t*, std::size_t*)>("cuMemGetInfo_v2")(&left, &all));
+    return all - left;
+  }
   static void must(const char* what, int error) {
     if (error != 0) die(std::string(what) + ": error " + std::to_string(error));
   }

@@ -1,15 +1,20 @@
 // Collectives of tensors on a real device by NCCL, by real processes under elasticrun. The ranks
 // may share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
+#include <chrono>
 #include <dlfcn.h>
+#include <set>
+#include <signal.h>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "cuda/driver_calls.hpp"
 #include "integration/device_world.hpp"
 #include "integration/one_kill.hpp"
+#include "integration/trainer_job.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -30,6 +35,15 @@ std::vector<std::string> by_nccl(const std::string& meanwhile) {
           "NCCL_NET_PLUGIN=none",   "NCCL_IB_DISABLE=1",
           "NCCL_SOCKET_IFNAME=lo",  "NCCL_MNNVL_ENABLE=0",
           "NCCL_RAS_ENABLE=0",      "NCCL_MAX_CTAS=2"};
+}
+
+constexpr std::chrono::milliseconds kLong{30000};
+
+/// elasticrun's options for three trainers, of which so many are replaced.
+std::vector<std::string> trainers(const std::string& restarts) {
+  std::vector<std::string> options{"-np", "3", "--max-restarts", restarts};
+  options.insert(options.end(), kOwnHost.begin(), kOwnHost.end());
+  return options;
 }
 
 class NcclAllreduceTest : public ::testing::Test {
@@ -85,6 +99,42 @@ TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInOtherCollectives) {
 TEST_F(NcclAllreduceTest, GoesOnWithAJoiner) {
   const std::string said = device_training(by_nccl("wait"), kOwnHost);
   EXPECT_THAT(said, HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
+}
+
+/// Each death and each join replaces the communicators of all.
+TEST_F(NcclAllreduceTest, KeepsTheDevicesMemoryOverTwentyViewChanges) {
+  constexpr std::size_t kMayGrow = std::size_t{64} << 20U;
+  const Gpu gpu(0);
+  TrainerJob job(trainers("10"), "device", by_nccl("wait"));
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const std::size_t before = gpu.used();
+  for (std::size_t died = 1; died <= 10; ++died) {
+    ::kill(job.pid(1), SIGKILL);
+    ASSERT_TRUE(job.wait_until_trained(3 + died)) << job.output();
+  }
+  // The driver takes a moment for the memory of a process that has ended.
+  EXPECT_TRUE(eventually(kLong, [&] { return gpu.used() < before + kMayGrow; }))
+      << before << " bytes were in use, and now " << gpu.used();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+}
+
+/// NCCL waits for a process that is there and does nothing, until the server takes it for lost.
+TEST_F(NcclAllreduceTest, GoesOnWithoutARankThatIsFrozen) {
+  TrainerJob job(trainers("0"), "device", by_nccl("wait"));
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const auto members = [&](std::size_t wanted) {
+    std::string said;
+    return job.control({"status", "--json"}, &said) &&
+           nlohmann::json::parse(said)["members"].size() == wanted;
+  };
+  ::kill(job.pid(1), SIGSTOP);
+  ASSERT_TRUE(eventually(kLong, [&] { return members(2); })) << job.output();
+  ::kill(job.pid(1), SIGCONT);
+  ASSERT_TRUE(eventually(kLong, [&] { return members(3); })) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) results.insert(told);
+  EXPECT_EQ(results.size(), 1U) << job.output();
 }
 
 }  // namespace

@@ -5,15 +5,20 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 usage() {
   cat <<'USAGE'
-usage: tests/gpu/run.sh [--with DIR] [--build DIR] [--rounds N] [--log FILE]
+usage: tests/gpu/run.sh [--part tests|benchmarks] [--with DIR | --built] [--build DIR]
+                        [--minutes N] [--rounds N] [--log FILE]
        tests/gpu/run.sh --collect DIR
 
-Builds and runs the tests that need a CUDA device, and the benchmarks of what runs on it, in less
-than 9 minutes and without any network. What they say goes to a file in Markdown, too. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the
-Python package nvidia-nccl-cu13 or nvidia-nccl-cu12 where there is one.
+Builds and runs the tests that need a CUDA device, the riskiest first, then the benchmarks of what
+runs on it, without any network. What they say goes to a file in Markdown, too. What there is no
+time for is skipped, and said. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the Python
+package nvidia-nccl-cu13 or nvidia-nccl-cu12 where there is one.
 
+  --part PART    only the tests, or only the benchmarks (default: both)
   --with DIR     with the libraries that --collect left in DIR, on a machine that has none of them
+  --built        nothing is built: what is in the build folder already is run
   --build DIR    build there (default: build-gpu)
+  --minutes N    end within so many (default: 9)
   --rounds N     of each benchmark (default: 7)
   --log FILE     (default: gpu-results.md in the folder that is built in)
   --collect DIR  on a machine with Debian's or Ubuntu's packages (./run setup): put what elastic is
@@ -105,34 +110,43 @@ collect() {
 
 # --- build and run --------------------------------------------------------------------------------
 
-deadline=$((SECONDS + 530))
-
 # A line for people and for the log.
 tell() {
   echo "== $*"
   echo "== $*" >>"$log"
 }
 
-# step NAME LIMIT COMMAND...: ends it after so many seconds, or when there is no time left at all.
+# step NAME LIMIT COMMAND...: ends it after so many seconds. A step that all the time that is left
+# was too little for is cut, and no failure.
 failures=()
+cut=()
 skipped=no
 recording=no
 step() {
-  local name=$1 limit=$2 start=$SECONDS status=0
+  local name=$1 limit=$2 start=$SECONDS status=0 left=$((deadline - SECONDS)) short=no
   shift 2
-  ((deadline - SECONDS > limit)) || limit=$((deadline - SECONDS))
-  echo "== $name"
+  ((left > limit)) || { limit=$left && short=yes; }
   if ((limit <= 0)); then
-    status=124
-  elif [[ $recording == yes ]]; then
-    timeout "$limit" "$@" 2>&1 | tee -a "$log" || status=$?
-  else
-    timeout "$limit" "$@" || status=$?
+    tell "$name: NOT RUN, no time was left" && cut+=("$name")
+    return 124
   fi
+  echo "== $name"
+  if [[ $recording == yes ]]; then
+    timeout --kill-after=5 "$limit" "$@" 2>&1 | tee -a "$log" || status=$?
+  else
+    timeout --kill-after=5 "$limit" "$@" || status=$?
+  fi
+  ((status != 137)) || status=124
   case $status in
     0) tell "$name: done ($((SECONDS - start)) s)" ;;
     77) tell "$name: SKIPPED" && skipped=yes ;;
-    124) tell "$name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name") ;;
+    124)
+      if [[ $short == yes ]]; then
+        tell "$name: CUT after $((SECONDS - start)) s, no time was left" && cut+=("$name")
+      else
+        tell "$name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name")
+      fi
+      ;;
     *) tell "$name: FAILED with $status ($((SECONDS - start)) s)" && failures+=("$name") ;;
   esac
   return "$status"
@@ -212,21 +226,20 @@ use_device() {
 # What is slow under it does not find more either.
 sanitize() {
   local tool=$1 program=$2
-  recorded "compute-sanitizer, $tool" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+  measured "compute-sanitizer, $tool" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 \
     "$program" --gtest_brief=1 --gtest_filter='-*FourGibibytes*:*OfAnyLength*'
 }
 
+# Several ranks on one device: to NCCL each says that it is another host, and all goes by sockets.
 by_sockets=(NCCL_NET=Socket NCCL_NET_PLUGIN=none NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo
   NCCL_MNNVL_ENABLE=0 NCCL_RAS_ENABLE=0 NCCL_MAX_CTAS=2)
 
-# Several ranks on one device: to NCCL each says that it is another host, and all goes by sockets.
+# bench_shared NAME LIMIT ARGUMENTS...: elastic-bench of two ranks on the device.
 # shellcheck disable=SC2016 # The shell of each rank is to see its number.
-as_if_on_hosts() {
-  local ranks=$1
-  shift
-  env "${by_sockets[@]}" \
-    "$build/bin/elasticrun" -np "$ranks" --min-np "$ranks" --max-restarts 0 --no-prefix \
-    bash -c 'NCCL_HOSTID=rank$RANK exec "$@"' - "$@"
+bench_shared() {
+  measured "$1, two ranks on the device" "$2" env "${by_sockets[@]}" \
+    "$build/bin/elasticrun" -np 2 --min-np 2 --max-restarts 0 --no-prefix \
+    bash -c 'NCCL_HOSTID=rank$RANK exec "$@"' - "$build/bin/elastic-bench" "${@:3}" --device cuda
 }
 
 # Whether jobs can use the backend nccl; says why not where this version of elastic has none yet.
@@ -254,12 +267,6 @@ bench_recovery() {
       "$build/bin/elastic-bench" recovery --np 3 --runs "$1" --device cuda
   done
 }
-# Of two ranks on the device.
-bench_shared() {
-  measured "elastic-bench ${*:2}, two ranks on the device" "$1" \
-    bash -c "$(declare -p by_sockets); $(declare -f as_if_on_hosts); build=\$1; shift; as_if_on_hosts 2 \"\$@\"" - "$build" \
-    "$build/bin/elastic-bench" "${@:2}" --device cuda
-}
 
 benchmarks() {
   local rounds=$1 backends=native sizes=(-b 1K -e 64M -f 16)
@@ -267,9 +274,10 @@ benchmarks() {
   [[ $skipped == yes ]] || ! nccl_serves || backends="native nccl"
   for backend in $backends; do
     bench 60 allreduce --np 1 "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
-    bench_shared 60 allreduce "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
+    bench_shared "elastic-bench allreduce" 60 \
+      allreduce "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
     bench 60 fusion --np 1 -n "$rounds" --backend "$backend"
-    bench_shared 60 fusion -n "$rounds" --backend "$backend"
+    bench_shared "elastic-bench fusion by $backend" 60 fusion -n "$rounds" --backend "$backend"
   done
   bench_recovery "$rounds" "$backends"
 }
@@ -300,38 +308,70 @@ HEADING
   describe_machine
 }
 
-run_all() {
-  local carried=$1 rounds=$2
-  options=(-DCMAKE_BUILD_TYPE=Release -DELASTIC_CUDA=ON -DELASTIC_FAULT_TESTS=OFF
-    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON -DCMAKE_DISABLE_FIND_PACKAGE_Gloo=ON
-    -DCMAKE_POLICY_VERSION_MINIMUM=3.5)
-  export PATH=$PATH:/usr/local/cuda/bin
-  begin_log
-  [[ -z $carried ]] || use_carried "$(cd "$carried" && pwd)" "$build"
-  use_nccl
-  use_device
-  command -v ninja >/dev/null && options+=(-G Ninja)
-  step configure 120 cmake -S "$root" -B "$build" "${options[@]}" || return 1
-  step build 300 cmake --build "$build" --target gpu_tests --parallel "$(nproc)" || return 1
-  recorded tests 280 ctest --test-dir "$build" -L gpu -E '^pack_bench$' --output-on-failure \
-    --no-tests=error --timeout 150
-  benchmarks "$rounds"
+# PyTorch's tensors through the Python package, in a job of which a worker dies and another joins.
+torch_tensors() {
+  local backend
+  python3 -c 'import elastic, torch' 2>/dev/null ||
+    { tell "PyTorch's tensors: SKIPPED, Python has not both elastic and torch" && return; }
+  for backend in native nccl; do
+    # shellcheck disable=SC2016 # The shell of each rank is to see its number.
+    measured "PyTorch's tensors, by $backend" 90 env "${by_sockets[@]}" \
+      ELASTIC_BACKEND="$backend" ELASTIC_BACKEND_PATH="$build/lib" \
+      "$build/bin/elasticrun" -np 3 --max-restarts 1 \
+      bash -c 'NCCL_HOSTID=process$$ exec python3 "$@"' - "$root/tests/gpu/torch_tensors.py"
+  done
+}
+
+# The programs of the tests, those first from which least is known.
+tests() {
+  measured "device_kernels_test" 60 "$build/bin/device_kernels_test" --gtest_brief=1
+  NCCL_DEBUG=INFO bench_shared "NCCL called directly" 40 \
+    allreduce -b 1K -e 1M -f 1024 -n 2 --backend nccl:direct
+  for program in nccl_allreduce_test device_allreduce_test digits_model_test digits_device_job_test; do
+    [[ ! -x $build/bin/$program ]] || measured "$program" 180 "$build/bin/$program"
+  done
+  torch_tensors
   if command -v compute-sanitizer >/dev/null; then
     sanitize memcheck "$build/bin/device_kernels_test"
     sanitize racecheck "$build/bin/device_kernels_test"
   else
-    echo "== compute-sanitizer: SKIPPED, it was not found"
+    tell "compute-sanitizer: SKIPPED, it was not found"
   fi
 }
 
+build_all() {
+  local carried=$1
+  options+=(-DCMAKE_BUILD_TYPE=Release -DELASTIC_CUDA=ON -DELASTIC_FAULT_TESTS=OFF
+    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON -DCMAKE_DISABLE_FIND_PACKAGE_Gloo=ON
+    -DCMAKE_POLICY_VERSION_MINIMUM=3.5)
+  [[ -z $carried ]] || use_carried "$(cd "$carried" && pwd)" "$build"
+  use_device
+  command -v ninja >/dev/null && options+=(-G Ninja)
+  step configure 120 cmake -S "$root" -B "$build" "${options[@]}" || return 1
+  step build 300 cmake --build "$build" --target gpu_tests --parallel "$(nproc)" || return 1
+}
+
+run_all() {
+  local part=$1 carried=$2 built=$3 rounds=$4
+  options=()
+  export PATH=$PATH:/usr/local/cuda/bin
+  begin_log
+  use_nccl
+  [[ $built == yes ]] || build_all "$carried" || return 1
+  nvidia-smi >/dev/null 2>&1 || skipped=yes
+  [[ $part == benchmarks ]] || tests
+  [[ $part == tests ]] || benchmarks "$rounds"
+}
+
 main() {
-  local carried="" rounds=7
+  local carried="" rounds=7 minutes=9 part=all built=no
   build=$root/build-gpu
   log=""
   while (($#)); do
     case $1 in
       -h | --help) usage && return ;;
-      --collect | --with | --build | --rounds | --log)
+      --built) built=yes && shift ;;
+      --collect | --with | --build | --rounds | --log | --minutes | --part)
         (($# > 1)) || die "$1 needs a value; see --help"
         case $1 in
           --collect) collect "$2"; exit ;;
@@ -339,6 +379,8 @@ main() {
           --build) build=$2 ;;
           --rounds) rounds=$2 ;;
           --log) log=$2 ;;
+          --minutes) minutes=$2 ;;
+          --part) part=$2 ;;
         esac
         shift 2
         ;;
@@ -347,13 +389,18 @@ main() {
   done
   [[ -z $carried || -d $carried ]] || die "there is no folder $carried; --collect makes one"
   [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds $rounds: give a number, at least 1"
+  [[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes $minutes: give a number, at least 1"
+  [[ $part =~ ^(all|tests|benchmarks)$ ]] || die "--part $part: tests or benchmarks"
+  [[ $built == no || -x $build/bin/device_kernels_test ]] || die "--built: $build has no programs"
+  deadline=$((SECONDS + minutes * 60 - 10))
   mkdir -p "$build"
   build=$(cd "$build" && pwd)
   [[ -n $log ]] || log=$build/gpu-results.md
   : >"$log" || die "--log: $log cannot be written"
-  run_all "$carried" "$rounds" || true
+  run_all "$part" "$carried" "$built" "$rounds" || true
   sed -i "s,$root/,,g; s,$root,.,g" "$log"
   echo "run.sh: what was said is in $log"
+  ((${#cut[@]} == 0)) || echo "run.sh: no time was left for: ${cut[*]}"
   ((${#failures[@]} == 0)) || { echo "run.sh: failed: ${failures[*]}" && return 1; }
   [[ $skipped == no ]] || { echo "run.sh: built, and NOTHING RAN: there is no device" && return 77; }
   echo "run.sh: all done in $SECONDS s"
