@@ -176,17 +176,17 @@ TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
 /// The code tells whoever started the agent that these did not fail after the job's end, whichever
 /// of the two ends it hears of first.
 TEST(Supervision, AnAgentWhoseWorkersDiedWhileTheJobRanSaysSoByItsCode) {
-  World world({.np = 1, .max_np = 1, .joined = true});
+  World world({.np = 1, .max_np = 1, .max_restarts = 0, .joined = true});
   world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, exit_code::kWorkersLost);
 
-  World late({.np = 1, .max_np = 1, .joined = true});
+  World late({.np = 1, .max_np = 1, .max_restarts = 0, .joined = true});
   late.happens(WorkerExited{0, kKilled, {JobPhase::kDone, false, WorkerReport::Left::kLost, true}});
   ASSERT_TRUE(late.finished);
   EXPECT_EQ(late.finished->exit_code, exit_code::kWorkersLost);
 
-  World after({.np = 1, .max_np = 1, .joined = true});
+  World after({.np = 1, .max_np = 1, .max_restarts = 0, .joined = true});
   after.happens(WorkerExited{0, kCode3, in(JobPhase::kDone)});
   ASSERT_TRUE(after.finished);
   EXPECT_EQ(after.finished->exit_code, exit_code::kFailed);
