@@ -127,6 +127,9 @@ TEST_F(PackKernels, AveragesAreThoseOfTheHostsKernels) {
       Draw draw(workers);
       constexpr std::size_t kCount = 20'000;
       std::vector<std::byte> values = draw.bytes_of(dtype, kCount * size_of(dtype));
+      std::fill_n(values.begin(), 64, std::byte{0});
+      for (std::size_t i = 1; i < 8; ++i)
+        values[8 * i - 1] = std::byte{0x80};  // negative zeros, too
       const DeviceMemory bucket(values);
       const std::vector<TensorRange> in_place = {{bucket.data(), kCount}};
       const PackRequest request{Direction::kUnpack, dtype,         dtype,

@@ -94,12 +94,49 @@ __device__ inline float product(float a, float b) {
 __device__ inline double product(double a, double b) {
   return __dmul_rn(a, b);
 }
-__device__ inline float quotient(float a, float b) {
-  return __fdiv_rn(a, b);
-}
-__device__ inline double quotient(double a, double b) {
-  return __ddiv_rn(a, b);
-}
+
+/// Divides by one divisor of at least 1, with the bits of a division.
+template <typename Wide>
+class Divisor {
+ public:
+  __device__ explicit Divisor(Wide divisor) : divisor_(divisor) {}
+  __device__ Wide divide(Wide value) const { return __ddiv_rn(value, divisor_); }
+
+ private:
+  const Wide divisor_;
+};
+
+/// A division takes three times as many instructions as there is time for while the memory moves
+/// the next elements. With the reciprocal at hand two corrections give its bits (Markstein,
+/// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990: an estimate
+/// next to the quotient, the exact remainder of it, and the rounded reciprocal give the rounded
+/// quotient). The remainder is exact where nothing underflows.
+template <>
+class Divisor<float> {
+ public:
+  __device__ explicit Divisor(float divisor) : divisor_(divisor), reciprocal_(1 / divisor) {}
+
+  __device__ float divide(float value) const {
+    const float estimate = __fmul_rn(value, reciprocal_);
+    const float magnitude = fabsf(value);
+    const float quotient = corrected(value, corrected(value, estimate));
+    if (magnitude < kSmall && magnitude > 0) return __fdiv_rn(value, divisor_);
+    const bool is_exact = magnitude == 0 || !(magnitude < __int_as_float(0x7f800000));
+    return is_exact ? estimate : quotient;
+  }
+
+ private:
+  /// With divisors up to 2^32 the remainder is a normal number from here on.
+  static constexpr float kSmall = 0x1p-60F;
+
+  __device__ float corrected(float value, float quotient) const {
+    const float remainder = __fmaf_rn(-divisor_, quotient, value);
+    return __fmaf_rn(remainder, reciprocal_, quotient);
+  }
+
+  const float divisor_;
+  const float reciprocal_;
+};
 
 __device__ inline float one_nan(float v) {
   return v != v ? __uint_as_float(0x7fc00000U) : v;
@@ -124,14 +161,14 @@ class Conversion {
   __device__ To operator()(From from) const {
     Wide value = as_wide<Wide>(widened(from));
     if (multiplies_) value = product(value, factor_);
-    if (divides_) value = quotient(value, divisor_);
+    if (divides_) value = divisor_.divide(value);
     if (multiplies_ || divides_) value = one_nan(value);
     return rounded_to<To>(value);
   }
 
  private:
   const Wide factor_;
-  const Wide divisor_;
+  const Divisor<Wide> divisor_;
   const bool multiplies_;
   const bool divides_;
 };
