@@ -32,6 +32,9 @@ using network::LinkCut;
 
 namespace {
 
+/// In which NCCL makes a communicator, even where ranks share a device.
+constexpr std::int64_t kTimeForNccl = 1'500'000'000;
+
 std::int64_t ns_of(ViewChange::Moment moment) {
   return std::chrono::nanoseconds(moment.time_since_epoch()).count();
 }
@@ -69,6 +72,7 @@ class RecoveryWorker {
     return options_.hosts.empty() && std::find(options_.victims.begin(), options_.victims.end(),
                                                rank) != options_.victims.end();
   }
+  void let_nccl_begin();
   void learn_pids();
   Status make_call(int call);
   Status make_struck_call(int call);
@@ -95,6 +99,7 @@ Status RecoveryWorker::run() {
                                        " workers instead of " + std::to_string(options_.np));
   }
   learn_pids();
+  if (device_ != nullptr) let_nccl_begin();
   for (int call = 0; call < kAllCalls; ++call) {
     std::ranges::fill(elements(input_), digit_of(call, start_rank_));
     input_.write();
@@ -104,6 +109,19 @@ Status RecoveryWorker::run() {
     }
   }
   return end_as_survivor();
+}
+
+/// The first calls of tensors on devices go through the host, as NCCL takes some time to begin.
+void RecoveryWorker::let_nccl_begin() {
+  const std::int64_t until = now_ns() + kTimeForNccl;
+  bool all_have_waited = false;
+  while (!all_have_waited) {
+    input_.write();
+    context_.allreduce(tensor_in(memory_[0], DType::kI64, device_),
+                       tensor_in(memory_[1], DType::kI64, device_), ReduceOp::kSum,
+                       device_->stream());
+    all_have_waited = context_.allreduce(std::int64_t{now_ns() >= until}, ReduceOp::kMin) == 1;
+  }
 }
 
 void RecoveryWorker::learn_pids() {

@@ -331,6 +331,7 @@ tests() {
     [[ ! -x $build/bin/$program ]] || measured "$program" 180 "$build/bin/$program"
   done
   torch_tensors
+  measured "the demo, --device cuda" 90 python3 "$root/tools/demo" --bin "$build/bin" --device cuda
   if command -v compute-sanitizer >/dev/null; then
     sanitize memcheck "$build/bin/device_kernels_test"
     sanitize racecheck "$build/bin/device_kernels_test"

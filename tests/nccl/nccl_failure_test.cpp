@@ -1,6 +1,8 @@
 // Allreduces of tensors on a device by the backend nccl where NCCL fails, hangs, or does not let
 // go, and where ranks and views end.
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -16,7 +18,12 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using How = NcclScript::Allreduce;
 
-class NcclFailureTest : public NcclAllreduceFixture {};
+class NcclFailureTest : public NcclAllreduceFixture {
+ protected:
+  static void without_registration(NcclServices& services) {
+    services.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
+  }
+};
 
 class NcclFailingTest : public NcclFailureTest, public ::testing::WithParamInterface<How> {};
 
@@ -67,6 +74,49 @@ TEST_F(NcclFailureTest, LetsGoOfNcclWhenTheViewChanges) {
   }
   on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); });
   EXPECT_TRUE(expect_right(*outcome, ReduceOp::kSum));
+}
+
+/// NCCL takes a communicator apart for half a second and more, which no survivor is to wait for.
+TEST_F(NcclFailureTest, LetsGoOfTheTensorsBeforeNcclHasReleasedTheCommunicator) {
+  for (const int rank : {0, 1, 2}) {
+    nccl_->script(rank, {.abort_waits = true, .allreduce = rank == 1 ? How::kHangs : How::kWorks});
+  }
+  make(3, true, 7, without_registration);
+  const auto outcome = begin({{DType::kF32, 3000}});
+  std::thread aborter([&] {
+    until([&] { return nccl_->counts().allreduces == 3; });
+    for (auto& each : backends_) each->abort();
+  });
+  on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); });
+  aborter.join();
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(outcome->statuses[rank].code(), Code::kAborted);
+    outcome->tensors[rank]->expect_untouched();
+  }
+  until([&] { return nccl_->counts().waiting == 3; });
+  nccl_->release();
+}
+
+/// Other ranks may still be at it, as over NVLink.
+TEST_F(NcclFailureTest, KeepsRegisteredMemoryUntilNcclHasReleasedTheCommunicator) {
+  for (const int rank : {0, 1}) {
+    nccl_->script(rank, {.abort_waits = true, .allreduce = How::kHangs});
+  }
+  make(2, true);
+  const auto outcome = begin({{DType::kF32, 3000}});
+  std::atomic<bool> released = false;
+  std::thread aborter([&] {
+    until([&] { return nccl_->counts().allreduces == 2; });
+    for (auto& each : backends_) each->abort();
+    until([&] { return nccl_->counts().waiting == 2; });
+    released = true;
+    nccl_->release();
+  });
+  on_all_ranks([&](int rank) {
+    run_on(rank, *outcome, ReduceOp::kSum);
+    EXPECT_TRUE(released);
+  });
+  aborter.join();
 }
 
 TEST_F(NcclFailureTest, SeesAPeerDieDuringAnAllreduce) {

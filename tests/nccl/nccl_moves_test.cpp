@@ -110,6 +110,7 @@ TEST_F(NcclMovesTest, GathersBlocksOfDifferentSizes) {
   EXPECT_TRUE(perform(allgather({5, 70001, 17})));
   EXPECT_EQ(nccl_->counts().broadcasts, 3 * 3);
   EXPECT_TRUE(perform(allgather({0, 0, 9})));
+  EXPECT_EQ(nccl_->counts().groups, 2 * 3) << "one call of each rank to wait for";
   EXPECT_EQ(nccl_->counts().broadcasts, 4 * 3);
   EXPECT_EQ(nccl_->counts().allgathers, 0);
 }

@@ -240,8 +240,14 @@ Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, Kind
 }
 
 /// Ends all work of the operation on the device. After a failure this worker has to leave.
+///
+/// The device ends it soon after the abort, long before NCCL has taken the communicator apart. But
+/// ranks of one process may be at each other's tensors directly.
 Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
   if (Status gone = shared_->give_up(why); !gone.ok()) return gone;
+  const bool alone = services_.communicators->has_no_other_than(view_.worker);
+  const auto is_unused = [&] { return alone && work.has_stopped(); };
+  if (Status stuck = shared_->wait_until_unused(is_unused); !stuck.ok()) return stuck;
   work.wait_for_copies();
   return {};
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "collectives/backend/nccl/collectives/nccl_group.hpp"
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 
@@ -30,22 +31,28 @@ Status DeviceAllgather::launch(TimePoint until, const Meanwhile& meanwhile) {
 }
 
 Status DeviceAllgather::broadcast_each(TimePoint until, const Meanwhile& meanwhile) {
+  struct Block {
+    int root = 0;
+    std::uint64_t to = 0;
+    std::size_t count = 0;
+  };
+  std::vector<Block> blocks;
   std::uint64_t to = result().address();
   for (std::size_t root = 0; root < counts_.size(); ++root) {
-    const std::size_t count = counts_[root];
-    if (count == 0) continue;
-    Status begun = communicator().perform(
-        "ncclBroadcast",
-        [&](const Api& api, ncclComm* comm) -> int {
-          return api.broadcast(pointer_to(block_.input), pointer_to(to), count,
-                               type_of(block_.dtype), static_cast<int>(root), comm,
-                               static_cast<cudaStream_t>(stream()));
-        },
-        until, meanwhile);
-    if (!begun.ok()) return begun;
-    to += count * size_of(block_.dtype);
+    if (counts_[root] > 0) blocks.push_back({static_cast<int>(root), to, counts_[root]});
+    to += counts_[root] * size_of(block_.dtype);
   }
-  return {};
+  if (blocks.empty()) return {};
+  return communicator().perform(
+      "ncclGroupEnd",
+      [&](const Api& api, ncclComm* comm) -> int {
+        return in_group(api, blocks, [&](const Block& block) {
+          return api.broadcast(pointer_to(block_.input), pointer_to(block.to), block.count,
+                               type_of(block_.dtype), block.root, comm,
+                               static_cast<cudaStream_t>(stream()));
+        });
+      },
+      until, meanwhile);
 }
 
 }  // namespace elastic::collectives::nccl

@@ -10,8 +10,8 @@
 namespace elastic::collectives::nccl {
 
 /// An allgather. Blocks of equal size take one ncclAllGather, others one broadcast each, directly
-/// to their places. Padded blocks would also need one call only, but take memory and time as if all
-/// were as large as the largest, and a further copy to close the gaps.
+/// to their places, in one group. Padded blocks would also need one call only, but take memory and
+/// time as if all were as large as the largest, and a further copy to close the gaps.
 class DeviceAllgather final : public DeviceWork {
  public:
   /// `counts`: elements of each rank.

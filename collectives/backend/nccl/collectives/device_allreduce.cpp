@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "collectives/backend/nccl/collectives/nccl_group.hpp"
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 
@@ -25,16 +26,6 @@ std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
     runs.back().count = (tensor.end() - runs.back().offset) / size_of(dtype);
   }
   return runs;
-}
-
-/// Runs `queue` in a group of NCCL, which begins all queued calls together. The group belongs to
-/// the thread and is ended even after a failure: otherwise later calls of the thread would join it.
-template <typename Queue>
-ncclResult_t in_group(const Api& api, const Queue& queue) {
-  if (const ncclResult_t begun = api.group_start(); begun != ncclSuccess) return begun;
-  const ncclResult_t queued = queue();
-  const ncclResult_t ended = api.group_end();
-  return queued == ncclSuccess ? ended : queued;
 }
 
 }  // namespace
@@ -68,13 +59,7 @@ Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
   return communicator().perform(
       "ncclGroupEnd",
       [&](const Api& api, ncclComm* comm) -> int {
-        return in_group(api, [&] {
-          for (const Run& run : runs) {
-            const ncclResult_t queued = reduce(api, comm, run);
-            if (queued != ncclSuccess && queued != ncclInProgress) return queued;
-          }
-          return ncclSuccess;
-        });
+        return in_group(api, runs, [&](const Run& run) { return reduce(api, comm, run); });
       },
       until, meanwhile);
 }

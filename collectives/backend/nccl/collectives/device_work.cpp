@@ -8,7 +8,6 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-constexpr unsigned kEventFlags = 2;  // CU_EVENT_DISABLE_TIMING of cuda.h
 /// A wait first spins, for this many queries of the device, then yields the processor between
 /// queries, then sleeps between them.
 constexpr int kSpins = 100;
@@ -16,27 +15,16 @@ constexpr int kYields = 1000;
 constexpr Duration kPause = std::chrono::microseconds(20);
 constexpr int kLooksPerCheck = 64;
 
-/// An event of CUDA's current context.
-class Event {
- public:
-  explicit Event(const device::CudaApi& api)
-      : api_(api), made_(api.event_create(&handle_, kEventFlags)) {}
-  ~Event() {
-    if (made_ == 0) api_.event_destroy(handle_);
-  }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-
-  int record(void* stream) { return made_ != 0 ? made_ : api_.event_record(handle_, stream); }
-  int query() const { return api_.event_query(handle_); }
-
- private:
-  const device::CudaApi& api_;
-  void* handle_ = nullptr;
-  const int made_;
-};
-
 }  // namespace
+
+DeviceWork::DeviceWork(Where where)
+    : where_(std::move(where)), is_registered_(where_.registered.data() != nullptr) {}
+
+DeviceWork::~DeviceWork() {
+  if (!end_) return;
+  const device::CurrentContext here = device()->cuda()->enter();
+  end_.reset();
+}
 
 Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
   const Result<void*> stream = device()->stream(where_.lane);
@@ -47,6 +35,7 @@ Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
 
   const device::CurrentContext here = device()->cuda()->enter();
   Status status = launch(until, meanwhile);
+  if (status.ok()) status = mark_end();
   if (status.ok()) status = wait(until, meanwhile);
   // A failure of a peer may show in the communicator alone.
   return status.ok() ? communicator().check() : status;
@@ -66,14 +55,24 @@ void DeviceWork::wait_for_copies() const {
   (void)device()->cuda()->cuda().api().stream_synchronize(stream_);
 }
 
+Status DeviceWork::mark_end() {
+  const auto& cuda = *device()->cuda();
+  auto end = std::make_unique<DeviceEvent>(cuda.cuda().api());
+  Status recorded = cuda.outcome("cuEventRecord", end->record(stream_));
+  if (recorded.ok()) end_ = std::move(end);
+  return recorded;
+}
+
+bool DeviceWork::has_stopped() const {
+  if (!end_ || is_registered_) return false;
+  const device::CurrentContext here = device()->cuda()->enter();
+  return end_->query() != device::CudaApi::kNotReady;
+}
+
 Status DeviceWork::wait(TimePoint until, const Meanwhile& meanwhile) {
   const auto& cuda = *device()->cuda();
-  Event done(cuda.cuda().api());
-  if (Status status = cuda.outcome("cuEventRecord", done.record(stream_)); !status.ok()) {
-    return status;
-  }
   for (int looks = 0;; ++looks) {
-    const int error = done.query();
+    const int error = end_->query();
     if (error == 0) return {};
     if (error != device::CudaApi::kNotReady) return cuda.outcome("a collective of NCCL", error);
     if (Status status = meanwhile(); !status.ok()) return status;

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/device_tensors.hpp"
+#include "collectives/backend/nccl/collectives/device_event.hpp"
 #include "collectives/backend/nccl/communicator/communicator.hpp"
 #include "collectives/backend/nccl/memory/bucket_result.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
@@ -29,23 +30,28 @@ class DeviceWork {
     device::BlockPool::Block registered = {};
   };
 
-  virtual ~DeviceWork() = default;
+  virtual ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
 
   /// Performs the work on this rank and waits for its end, at most `most` and as long again for
   /// each GiB. Calls `meanwhile` while it waits; its failure ends the wait. After a failure the
-  /// inputs and the bucket stay in use until the communicator has ended and `wait_for_copies` has
-  /// returned.
+  /// inputs and the bucket stay in use until the communicator has ended, or `has_stopped`, and
+  /// `wait_for_copies` has returned.
   Status run(Duration most, const Meanwhile& meanwhile);
 
-  /// After a failure, when the communicator has ended: waits until no copy reads the inputs.
+  /// After a failure, when the communicator was aborted: whether the device has ended all of the
+  /// work. NCCL itself reads and writes its own memory otherwise; but other ranks may still be at
+  /// registered memory, for which this is never true.
+  bool has_stopped() const;
+
+  /// After a failure, when the work is over: waits until no copy reads the inputs.
   void wait_for_copies() const;
 
   std::shared_ptr<DeviceResult> take_result() { return std::move(result_); }
 
  protected:
-  explicit DeviceWork(Where where) : where_(std::move(where)) {}
+  explicit DeviceWork(Where where);
 
   /// Allocates the result by `make_result`, and any other memory that the work needs.
   virtual Status prepare() = 0;
@@ -62,10 +68,13 @@ class DeviceWork {
   const BucketResult& result() const { return *result_; }
 
  private:
+  Status mark_end();
   Status wait(TimePoint until, const Meanwhile& meanwhile);
 
   Where where_;
+  const bool is_registered_;
   void* stream_ = nullptr;
+  std::unique_ptr<DeviceEvent> end_;  // of the work on the stream; null before it is queued
   std::shared_ptr<BucketResult> result_;
 };
 

@@ -1,5 +1,6 @@
 #include "collectives/backend/nccl/communicator/view_communicator.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -11,12 +12,21 @@ namespace elastic::collectives::nccl {
 namespace {
 
 constexpr Duration kMoment = std::chrono::milliseconds(1);
+/// Between two looks at the device, while NCCL ends its work there.
+constexpr Duration kLook = std::chrono::microseconds(100);
 /// Limit for this rank to find the error that other ranks have found in the same messages.
 constexpr Duration kVerdict = std::chrono::seconds(2);
 
 bool is_dead(Phase phase) {
   return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
          phase == Phase::kStuck;
+}
+
+/// Whether NCCL has released it, which is waited for until `until`. The error: it never will.
+Result<bool> is_released(Communicator& communicator, TimePoint until) {
+  const Status ended = communicator.ended(until);
+  if (ended.code() == Code::kTimeout) return false;
+  return ended.ok() ? Result<bool>(true) : Result<bool>(ended.within("NCCL"));
 }
 
 /// The reason of its death; kTimeout if it is not dead.
@@ -139,8 +149,16 @@ Status ViewCommunicator::give_up(const Status& why) {
         view_.generation, failure.message());
   }
   communicator->abort();
-  Status ended = communicator->ended(TimePoint::max());
-  return ended.ok() ? ended : ended.within("NCCL");
+  return is_released(*communicator, Clock::now()).status();
+}
+
+Status ViewCommunicator::wait_until_unused(const std::function<bool()>& is_unused) {
+  const auto communicator = communicator_and_exchange().first;
+  while (communicator && !is_unused()) {
+    const Result<bool> released = is_released(*communicator, Clock::now() + kLook);
+    if (!released.ok() || released.value()) return released.status();
+  }
+  return {};
 }
 
 Status ViewCommunicator::shared_device_error() const {
@@ -161,11 +179,21 @@ void ViewCommunicator::abort() noexcept {
 std::shared_ptr<ViewCommunicator> ViewCommunicators::of(const std::string& worker, DecidedView view,
                                                         const NcclServices& services) {
   const MutexLock lock(mutex_);
-  std::erase_if(all_, [](const auto& each) { return each.second.expired(); });
+  forget_ended();
   std::weak_ptr<ViewCommunicator>& known = all_[{worker, view.generation}];
   std::shared_ptr<ViewCommunicator> its = known.lock();
   if (!its) known = its = std::make_shared<ViewCommunicator>(view, services);
   return its;
+}
+
+bool ViewCommunicators::has_no_other_than(const std::string& worker) {
+  const MutexLock lock(mutex_);
+  forget_ended();
+  return std::ranges::all_of(all_, [&](const auto& each) { return each.first.first == worker; });
+}
+
+void ViewCommunicators::forget_ended() {
+  std::erase_if(all_, [](const auto& each) { return each.second.expired(); });
 }
 
 }  // namespace elastic::collectives::nccl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -61,10 +62,14 @@ class ViewCommunicator {
   /// became ready or dead, or one that can be begun. True if there is. kUnavailable as for `begin`.
   Result<bool> wait_for_news();
 
-  /// Ends the use of NCCL in this view, and waits until NCCL has released its resources on the
-  /// device. If it does not, the error says so, and this worker has to leave. `why`: the reason, if
-  /// the communicator itself does not know it.
+  /// Ends the use of NCCL in this view. Does not wait. `why`: the reason, if the communicator
+  /// itself does not know it. The error: NCCL has not released its resources on the device in time,
+  /// and this worker has to leave.
   Status give_up(const Status& why);
+  /// After `give_up`: waits until `is_unused` says that NCCL makes no use any more of what the
+  /// caller gave it, or NCCL has released everything, which takes about half a second over sockets.
+  /// The error is that of `give_up`.
+  Status wait_until_unused(const std::function<bool()>& is_unused);
   /// The error that two ranks use one device, after some rank has found it. Waits a little for the
   /// communicator of this rank to find it, too, for the full message.
   Status shared_device_error() const;
@@ -92,8 +97,12 @@ class ViewCommunicators {
  public:
   std::shared_ptr<ViewCommunicator> of(const std::string& worker, DecidedView view,
                                        const NcclServices& services);
+  /// Whether `worker` is the only one in this process that may have a communicator.
+  bool has_no_other_than(const std::string& worker);
 
  private:
+  void forget_ended() ELASTIC_REQUIRES(mutex_);
+
   Mutex mutex_;
   std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<ViewCommunicator>> all_
       ELASTIC_GUARDED_BY(mutex_);
