@@ -57,7 +57,7 @@ inline constexpr std::array<Named<NcclMeanwhile>, 2> kNcclMeanwhiles{
 enum class NcclRegister : std::uint8_t {
   kAuto,    ///< where an abort can interrupt collectives in registered memory: before NCCL 2.28.3
   kAlways,  ///< a gain on machines with NVLink SHARP; there a death may last until NCCL gives up
-  kNever,
+  kNever,   ///< NCCL reduces by way of its own memory
 };
 /// The names of the values in ELASTIC_NCCL_REGISTER.
 inline constexpr std::array<Named<NcclRegister>, 3> kNcclRegisters{

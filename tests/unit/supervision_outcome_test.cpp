@@ -173,8 +173,8 @@ TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
   EXPECT_TRUE(world.shows_output_of(0));
 }
 
-/// The code tells whoever started the agent that these did not fail after the job's end, whichever
-/// of the two ends it hears of first.
+/// The code tells the launcher that started the agent that these did not fail after the job's end,
+/// whichever of the two ends it hears of first.
 TEST(Supervision, AnAgentWhoseWorkersDiedWhileTheJobRanSaysSoByItsCode) {
   World world({.np = 1, .max_np = 1, .max_restarts = 0, .joined = true});
   world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});

@@ -326,6 +326,30 @@ def test_an_optimizers_state_keeps_its_types(tmp_path) -> None:
             assert saved[0] == saved[1], (kind, dtype)
 
 
+class OnDevice(torch.Tensor):
+    """In host memory, and says that it is on a CUDA device."""
+
+    is_cuda = True
+
+
+def on_device(*values: float) -> torch.Tensor:
+    return torch.tensor(values).as_subclass(OnDevice)
+
+
+def test_tensors_on_a_device_go_into_the_state_as_copies(tmp_path) -> None:
+    import elastic.torch
+
+    path = tmp_path / "state"
+    for kind in (elastic.State, elastic.torch.State):
+        saved = on_device(1, 2, 3)
+        kind(weights=saved).save_to(path)
+        loaded = on_device(0, 0, 0)
+        assert kind(weights=loaded).load_from(path)
+        assert (loaded == saved).all() and (saved == on_device(1, 2, 3)).all()
+        with pytest.raises(elastic.InvalidArgumentError, match=r"'weights' has the shape \(2,\)"):
+            kind(weights=on_device(0, 0)).load_from(path)
+
+
 def test_tensors_in_canonical_values() -> None:
     from elastic import canonical
 
