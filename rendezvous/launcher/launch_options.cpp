@@ -101,6 +101,16 @@ Status check_not_empty(const CLI::App& app) {
   return {};
 }
 
+/// A number that was given, and is the default which means another number.
+Status check_not_zero(const CLI::App& app, const LaunchOptions& options) {
+  for (const auto& [option, value] :
+       {std::pair{"--max-np", options.max_np}, std::pair{"--slots", options.slots}}) {
+    if (app.get_option(option)->count() == 0 || value > 0) continue;
+    return invalid(std::string(option) + " must be at least 1, not " + std::to_string(value));
+  }
+  return {};
+}
+
 Status check_without_hosts(const CLI::App& app) {
   for (const char* of_hosts : {"--ssh", "--ssh-args", "--placement"}) {
     if (app.get_option(of_hosts)->count() == 0) continue;
@@ -518,6 +528,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   if (options.command.empty()) return invalid("the program to run is missing");
   if (options.command.front().empty()) return invalid("the name of the program to run is empty");
   if (Status status = check_not_empty(app); !status.ok()) return status;
+  if (Status status = check_not_zero(app, options); !status.ok()) return status;
   if (options.hosts.given()) return launch_on_hosts(app, line);
   if (Status status = check_without_hosts(app); !status.ok()) return status;
   if (!line.no_slurm && !step.ok()) return step.status();

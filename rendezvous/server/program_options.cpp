@@ -55,6 +55,17 @@ std::string store_contradiction(const ProgramOptions& options, const Arguments& 
   return {};
 }
 
+/// Options that are for others which were not given.
+std::string without_effect(const CLI::App& app) {
+  for (const auto& [option, needed] :
+       {std::pair{"--lease-seconds", "--store"},
+        std::pair{"--first-worker-timeout-ms", "--exit-when-done"}}) {
+    if (app.get_option(option)->count() == 0 || app.get_option(needed)->count() > 0) continue;
+    return std::string(option) + " has no effect without " + needed;
+  }
+  return {};
+}
+
 std::string contradiction(const MembershipOptions& m, const Arguments& arguments) {
   const auto text = [](const char* name, int value) {
     return std::string(name) + " (" + std::to_string(value) + ")";
@@ -234,7 +245,8 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   options.server.first_worker = Milliseconds(arguments.first_worker);
   options.server.quarantine.first_pause = std::chrono::seconds(options.quarantine_seconds);
   options.lease = std::chrono::seconds(arguments.lease_seconds);
-  std::string wrong = contradiction(membership, arguments);
+  std::string wrong = without_effect(app);
+  if (wrong.empty()) wrong = contradiction(membership, arguments);
   if (wrong.empty()) wrong = store_contradiction(options, arguments);
   if (wrong.empty() && !arguments.store.empty()) {
     auto members = etcd::parse_store(arguments.store);

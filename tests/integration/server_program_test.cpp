@@ -155,6 +155,8 @@ TEST_F(ServerProgramTest, SaysWhatAStoreNeeds) {
   const std::vector<std::pair<std::string, std::string>> mistakes{
       {"--store e:1 " + shared, "'e:1' must be etcd:HOST:PORT,HOST:PORT,..."},
       {"--store etcd:e " + shared, "'e' is not an address"},
+      {"--lease-seconds 5", "--lease-seconds has no effect without --store"},
+      {"--first-worker-timeout-ms 5", "has no effect without --exit-when-done"},
       {"--store etcd:e:1", "--store needs --job, --secret-file and --port"},
       {"--store etcd:e:1 --journal x " + shared, "leave out --journal"},
       {"--store etcd:e:1 --connection-file x " + shared, "--connection-file names one server"},

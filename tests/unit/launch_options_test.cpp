@@ -96,6 +96,10 @@ TEST(LaunchOptions, JoinNeedsASecretAndLeavesTheServersOptionsToIt) {
   EXPECT_THAT(refusal({"--secret-file", "f", "--secret-stdin", "-np", "2", "x"}),
               HasSubstr("give one of them"));
   EXPECT_THAT(refusal({"-np", "3", "--slots", "2", "x"}), HasSubstr("--slots 2"));
+  EXPECT_THAT(refusal({"-np", "1", "--slots", "0", "x"}),
+              HasSubstr("--slots must be at least 1, not 0"));
+  EXPECT_THAT(refusal({"-np", "1", "--max-np", "0", "x"}),
+              HasSubstr("--max-np must be at least 1, not 0"));
 }
 
 TEST(LaunchOptions, WorkersOfSeveralLaunchersHaveNamesOfTheirOwn) {
