@@ -154,7 +154,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   mesh.abandon();
   mesh.begin({generation_, 0, transport::OpTag::kBeforeOperation}, {});
   routes_ = NoteRoutes(members.rank, members.size(), ownership.view().all_linked);
-  negotiator_.restart(members.rank, members.size());
+  negotiator_.restart(members.rank, members.size(), routes_.subtree().count);
   return {};
 }
 
@@ -208,7 +208,7 @@ Status Coordinator::exchange_notes(Lane::Ownership& ownership, bool& busy) {
       }
     }
   }
-  for (std::vector<std::byte>& note : negotiator_.take_outgoing()) {
+  for (RanksNote& note : negotiator_.take_outgoing()) {
     busy = true;
     const std::vector<std::byte> wrapped = routes_.wrap(std::move(note));
     for (const int rank : routes_.targets()) mesh.link(rank).send_note(generation_, wrapped);
@@ -221,7 +221,7 @@ Status Coordinator::take_note(transport::Mesh& mesh, int from, const std::vector
   if (!arrived.ok()) return arrived.status();
   const NoteRoutes::Arrival& arrival = arrived.value();
   for (const int rank : arrival.pass_to) mesh.link(rank).send_note(generation_, note);
-  return arrival.own.empty() ? Status() : negotiator_.on_note(arrival.origin, arrival.own);
+  return negotiator_.on_note(arrival.from, arrival.note);
 }
 
 Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {

@@ -5,6 +5,14 @@
 #include <utility>
 
 namespace elastic::coordinator {
+namespace {
+
+std::string name_of(RankRange ranks) {
+  if (ranks.count == 1) return "rank " + std::to_string(ranks.first);
+  return "ranks " + std::to_string(ranks.first) + " to " + std::to_string(ranks.end() - 1);
+}
+
+}  // namespace
 
 Negotiator::Negotiator(std::size_t bucket_bytes)
     : builder_(bucket_bytes), oldest_open_(std::numeric_limits<std::uint64_t>::max()) {}
@@ -37,45 +45,33 @@ void Negotiator::flush() {
 
 void Negotiator::force_flush() {
   if (flushed_ == last_sequence_ && rank_ > 0) tell_that_blocked();
-  if (!leading()) return;
+  if (!leading()) return gathering_.release();
   if (any_rank_waits_for_open_bucket()) close_open_buckets();
   if (flushed_ == last_sequence_) split_blocked_buckets();
 }
 
-Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {
-  const bool expected = leading() ? from_rank > 0 && from_rank < size_ : from_rank == 0;
+Status Negotiator::on_note(RankRange from, std::span<const std::byte> note) {
+  const RankRange below = leading() ? RankRange{1, size_ - 1} : RankRange{rank_ + 1, subtree_ - 1};
+  const bool expected = below.holds(from) || (!leading() && from == RankRange{0, 1});
   if (!expected || rank_ < 0) {
     return Status(Code::kProtocol, "rank " + std::to_string(rank_) + " of " +
-                                       std::to_string(size_) + " expects no note from rank " +
-                                       std::to_string(from_rank));
+                                       std::to_string(size_) + " expects no note from " +
+                                       name_of(from));
   }
-  const std::string context = "rank " + std::to_string(from_rank) + " on named tensors";
+  const std::string context = name_of(from) + " on named tensors";
   Result<std::vector<NoteItem>> items = read_note(note);
   if (!items.ok()) return items.status().within(context);
   for (NoteItem& item : items.value()) {
-    if (Status applied = apply(from_rank, std::move(item)); !applied.ok()) {
+    if (Status applied = apply(from, std::move(item)); !applied.ok()) {
       return applied.within(context);
     }
   }
   return {};
 }
 
-Status Negotiator::apply(int from_rank, NoteItem item) {
-  if (leading()) {
-    const auto rank = static_cast<std::size_t>(from_rank);
-    blocked_[rank] = std::holds_alternative<Blocked>(item);
-    if (blocked_[rank]) return {};
-    if (auto* submission = std::get_if<SubmitByName>(&item)) {
-      return on_submit_by_name(rank, std::move(*submission));
-    }
-    if (const auto* ready = std::get_if<BucketReady>(&item)) return on_ready(rank, *ready);
-    return Status(Code::kProtocol, "a follower may not send orders");
-  }
-  if (const auto* run = std::get_if<Run>(&item)) return on_run(*run);
-  if (auto* define = std::get_if<Define>(&item)) return on_define(std::move(*define));
-  if (const auto* gone = std::get_if<Dissolve>(&item)) return on_dissolve(*gone);
-  if (const auto* mismatch = std::get_if<Mismatch>(&item)) return on_mismatch(*mismatch);
-  return Status(Code::kProtocol, "the leader sends only orders");
+Status Negotiator::apply(RankRange from, NoteItem item) {
+  if (leading()) return on_followers_item(from, std::move(item));
+  return from.first == 0 ? on_leaders_item(std::move(item)) : gather(from, item);
 }
 
 Status Negotiator::completed(const OrderItem& order) {
@@ -93,15 +89,17 @@ Status Negotiator::completed(const OrderItem& order) {
   return {};
 }
 
-void Negotiator::restart(int rank, int size) {
+void Negotiator::restart(int rank, int size, int subtree) {
   rank_ = rank;
   size_ = size;
+  subtree_ = subtree;
   last_id_ = 0;
   told_blocked_ = false;
   blocked_.assign(ranks(), false);
   builder_.clear();
   oldest_open_ = std::numeric_limits<std::uint64_t>::max();
   notes_.clear();
+  gathering_.restart({rank, subtree});
   orders_.clear();
   by_id_.clear();
   partly_submitted_.clear();
@@ -141,8 +139,11 @@ void Negotiator::restart(int rank, int size) {
   if (leading()) apply_flush();
 }
 
-std::vector<std::vector<std::byte>> Negotiator::take_outgoing() {
-  return notes_.take();
+std::vector<RanksNote> Negotiator::take_outgoing() {
+  if (!leading()) return gathering_.take();
+  std::vector<RanksNote> taken;
+  for (std::vector<std::byte>& bytes : notes_.take()) taken.push_back({{0, 1}, std::move(bytes)});
+  return taken;
 }
 
 std::vector<OrderItem> Negotiator::take_orders() {

@@ -13,6 +13,8 @@
 #include "coordinator/bucket_builder.hpp"
 #include "coordinator/bucket_table.hpp"
 #include "coordinator/negotiation_note.hpp"
+#include "coordinator/note_gathering.hpp"
+#include "coordinator/rank_range.hpp"
 #include "coordinator/tensor_request.hpp"
 
 namespace elastic::coordinator {
@@ -31,9 +33,10 @@ struct OrderItem {
 /// Rank 0 leads. Followers report to it which requests are ready, and it orders a bucket to run
 /// when all tensors of the bucket are ready on all ranks. The order in which the leader's program
 /// submits names decides the buckets, once. From then on a bucket costs one small note in each
-/// direction: BucketReady and Run. Buckets change only if the leader's program blocks (`flush`)
-/// with one of them partly submitted, or submits a name with another shape; they never depend on
-/// timing, but for programs that would wait for each other forever (`force_flush`).
+/// direction: BucketReady and Run. Where notes travel along a tree, a follower with others below it
+/// gathers their notes (NoteGathering). Buckets change only if the leader's program blocks
+/// (`flush`) with one of them partly submitted, or submits a name with another shape; they never
+/// depend on timing, but for programs that would wait for each other forever (`force_flush`).
 ///
 /// Pure: no threads, no clocks, no I/O. The coordinator thread owns it.
 class Negotiator {
@@ -45,15 +48,16 @@ class Negotiator {
   Status submit(TensorRequest request);
   /// The program on this rank blocks: it submits nothing more until a request is complete.
   void flush();
-  /// Called when nothing has happened for long. If all ranks have submitted a request of an open
-  /// bucket, their programs may be blocked: the leader closes its open buckets. A follower whose
-  /// program blocks tells the leader. If the programs of all ranks that lack a part of a bucket
-  /// block, they wait for the other part: the leader splits the bucket.
+  /// Called when nothing has happened for long. A follower holds no notes back any longer. If all
+  /// ranks have submitted a request of an open bucket, their programs may be blocked: the leader
+  /// closes its open buckets. A follower whose program blocks tells the leader. If the programs of
+  /// all ranks that lack a part of a bucket block, they wait for the other part: the leader splits
+  /// the bucket.
   void force_flush();
 
-  /// Handles a note. kProtocol if `from_rank` may not send it now. Part of the note may have taken
-  /// effect then, so the view cannot go on.
-  Status on_note(int from_rank, std::span<const std::byte> note);
+  /// Handles a note: of the leader, or of ranks that send theirs to here. kProtocol if they may not
+  /// send it now. Part of the note may have taken effect then, so the view cannot go on.
+  Status on_note(RankRange from, std::span<const std::byte> note);
 
   /// An order that was taken in this view has its result, and its names are free again. Results
   /// that a view change hands over must be reported before `restart` too. kInternal if there was no
@@ -61,11 +65,12 @@ class Negotiator {
   Status completed(const OrderItem& order);
 
   /// Enters a new view. Orders that are not complete by now are void, taken or not, and their
-  /// requests are negotiated again. The buckets stay.
-  void restart(int rank, int size);
+  /// requests are negotiated again. The buckets stay. A follower gathers the notes of `subtree`
+  /// ranks: of itself and those that follow it.
+  void restart(int rank, int size, int subtree = 1);
 
   /// The notes to send, in order: rank 0's to all other ranks, those of others to rank 0.
-  std::vector<std::vector<std::byte>> take_outgoing();
+  std::vector<RanksNote> take_outgoing();
   /// The orders to carry out, in the same sequence on all ranks of the view.
   std::vector<OrderItem> take_orders();
 
@@ -97,23 +102,28 @@ class Negotiator {
   void run_if_ready(Bucket& bucket);
   void look_for_mismatch(NameState& tensor);
   void fail_everywhere(NameState& tensor, std::size_t other_rank);
-  Status on_submit_by_name(std::size_t rank, SubmitByName submission);
-  Status on_ready(std::size_t rank, const BucketReady& ready);
+  Status on_followers_item(RankRange from, NoteItem item);
+  Status on_submit_by_name(RankRange from, SubmitByName submission);
+  Status on_ready(RankRange from, const BucketReady& ready);
 
   // Follower.
   void follow(NameState& tensor);
   void submit_by_name(NameState& tensor);
   void submit_tensors_by_name(Bucket& bucket);
   void tell_that_blocked();
+  void say(const NoteItem& item, const Bucket* bucket);
+  Status gather(RankRange from, const NoteItem& item);
+  Status on_leaders_item(NoteItem item);
   Status on_dissolve(const Dissolve& dissolve);
   Status on_define(Define define);
   Status on_run(const Run& run);
   Status on_mismatch(const Mismatch& mismatch);
 
-  Status apply(int from_rank, NoteItem item);
+  Status apply(RankRange from, NoteItem item);
 
   int rank_ = -1;
   int size_ = 0;
+  int subtree_ = 1;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t flushed_ = 0;  // number of the last submission before the program blocked
   bool told_blocked_ = false;  // follower
@@ -127,7 +137,8 @@ class Negotiator {
   std::unordered_map<std::uint64_t, Bucket*> by_id_;
   std::unordered_set<Bucket*> partly_submitted_;
 
-  NoteWriter notes_;  // to the leader, or to every follower
+  NoteWriter notes_;         // leader: to every follower
+  NoteGathering gathering_;  // follower: to the leader
   std::vector<OrderItem> orders_;
 };
 

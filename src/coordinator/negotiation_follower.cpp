@@ -38,12 +38,42 @@ void Negotiator::follow(NameState& tensor) {
   note_submitted(*bucket);
   if (bucket->submitted < bucket->size()) return;
   bucket->said_ready = true;
-  notes_.add(BucketReady{bucket->id});
+  say(BucketReady{bucket->id}, bucket);
 }
 
 void Negotiator::submit_by_name(NameState& tensor) {
   tensor.submitted_by_name = true;
-  notes_.add(SubmitByName{*tensor.own});
+  say(SubmitByName{*tensor.own}, tensor.bucket);
+}
+
+void Negotiator::say(const NoteItem& item, const Bucket* bucket) {
+  // Nothing is said twice, so this cannot fail.
+  (void)gathering_.add({rank_, 1}, item, bucket == nullptr ? 0 : bucket->id);
+}
+
+/// A rank below this one says something to the leader.
+Status Negotiator::gather(RankRange from, const NoteItem& item) {
+  if (const auto* submission = std::get_if<SubmitByName>(&item)) {
+    const NameState* tensor = table_.find(submission->request.name);
+    const bool planned = tensor != nullptr && tensor->bucket != nullptr;
+    return gathering_.add(from, item, planned ? tensor->bucket->id : 0);
+  }
+  if (const auto* ready = std::get_if<BucketReady>(&item)) {
+    if (ready->bucket > last_id_) return unknown_bucket(ready->bucket, "reported ready");
+    // Dissolved meanwhile: the ranks submit its requests by name when they learn of that.
+    if (!by_id_.contains(ready->bucket)) return {};
+    return gathering_.add(from, item, ready->bucket);
+  }
+  if (std::holds_alternative<Blocked>(item)) return gathering_.add(from, item, 0);
+  return Status(Code::kProtocol, "a follower may not send orders");
+}
+
+Status Negotiator::on_leaders_item(NoteItem item) {
+  if (const auto* run = std::get_if<Run>(&item)) return on_run(*run);
+  if (auto* define = std::get_if<Define>(&item)) return on_define(std::move(*define));
+  if (const auto* gone = std::get_if<Dissolve>(&item)) return on_dissolve(*gone);
+  if (const auto* mismatch = std::get_if<Mismatch>(&item)) return on_mismatch(*mismatch);
+  return Status(Code::kProtocol, "the leader sends only orders");
 }
 
 // Submits them in the order of the bucket; any order would do.
@@ -60,13 +90,16 @@ void Negotiator::tell_that_blocked() {
   if (std::exchange(told_blocked_, true)) return;
   const std::vector<Bucket*> partly(partly_submitted_.begin(), partly_submitted_.end());
   for (Bucket* bucket : partly) submit_tensors_by_name(*bucket);
-  notes_.add(Blocked{});
+  say(Blocked{}, nullptr);
 }
 
 Status Negotiator::on_dissolve(const Dissolve& dissolve) {
   const auto entry = by_id_.find(dissolve.bucket);
   if (entry == by_id_.end()) return unknown_bucket(dissolve.bucket, "dissolved");
   Bucket& bucket = *entry->second;
+  by_id_.erase(entry);
+  bucket.id = 0;
+  gathering_.dissolved(dissolve.bucket);
   // This includes a bucket that was said to be ready: the leader ignores that note, before or after
   // it arrives.
   submit_tensors_by_name(bucket);
@@ -125,6 +158,7 @@ Status Negotiator::on_run(const Run& run) {
                                          "' was not submitted here as the bucket has it");
     }
   }
+  gathering_.ordered(bucket);
   put_in_order(bucket);
   return {};
 }

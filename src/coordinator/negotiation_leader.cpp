@@ -203,45 +203,64 @@ void Negotiator::fail_everywhere(NameState& tensor, std::size_t other_rank) {
   }
 }
 
-Status Negotiator::on_submit_by_name(std::size_t rank, SubmitByName submission) {
+Status Negotiator::on_followers_item(RankRange from, NoteItem item) {
+  const bool blocked = std::holds_alternative<Blocked>(item);
+  std::fill_n(blocked_.begin() + from.first, from.count, blocked);
+  if (blocked) return {};
+  if (auto* submission = std::get_if<SubmitByName>(&item)) {
+    return on_submit_by_name(from, std::move(*submission));
+  }
+  if (const auto* ready = std::get_if<BucketReady>(&item)) return on_ready(from, *ready);
+  return Status(Code::kProtocol, "a follower may not send orders");
+}
+
+Status Negotiator::on_submit_by_name(RankRange from, SubmitByName submission) {
   NameState& tensor = table_.at(submission.request.name);
   Bucket* bucket = tensor.bucket;
   tensor.submissions_by_name.resize(ranks());
-  if (tensor.submissions_by_name[rank] || (bucket != nullptr && bucket->ready[rank])) {
+  const auto first = static_cast<std::size_t>(from.first);
+  const auto end = static_cast<std::size_t>(from.end());
+  for (std::size_t rank = first; rank < end; ++rank) {
+    if (!tensor.submissions_by_name[rank] && (bucket == nullptr || !bucket->ready[rank])) continue;
     Status twice(Code::kProtocol, "tensor '" + submission.request.name + "' is announced twice");
     table_.release(tensor);
     return twice;
   }
   const bool as_planned =
       bucket != nullptr && submission.request == *(*bucket->content)[tensor.index];
-  tensor.submissions_by_name[rank] =
-      std::make_shared<const TensorRequest>(std::move(submission.request));
-  ++tensor.submissions_by_name_count;
+  const auto request = std::make_shared<const TensorRequest>(std::move(submission.request));
+  for (std::size_t rank = first; rank < end; ++rank) {
+    tensor.submissions_by_name[rank] = request;
+    if (as_planned) ++bucket->submitted_by_name[rank];
+  }
+  tensor.submissions_by_name_count += end - first;
   if (as_planned) {
-    ++bucket->submitted_by_name[rank];
-    --bucket->missing;
+    bucket->missing -= end - first;
     run_if_ready(*bucket);
   }
   look_for_mismatch(tensor);
   return {};
 }
 
-Status Negotiator::on_ready(std::size_t rank, const BucketReady& ready) {
+Status Negotiator::on_ready(RankRange from, const BucketReady& ready) {
   const auto entry = by_id_.find(ready.bucket);
   if (entry == by_id_.end()) {
-    // The bucket was dissolved meanwhile. The follower submits its requests by name when it
-    // learns of that.
+    // The bucket was dissolved meanwhile. The followers submit its requests by name when they
+    // learn of that.
     if (ready.bucket <= last_id_) return {};
     return Status(Code::kProtocol, "bucket " + std::to_string(ready.bucket) +
                                        " does not exist and is reported ready");
   }
   Bucket& bucket = *entry->second;
-  if (bucket.ready[rank] || bucket.submitted_by_name[rank] > 0) {
-    return Status(Code::kProtocol,
-                  "bucket " + std::to_string(ready.bucket) + " is reported ready twice");
+  const auto end = static_cast<std::size_t>(from.end());
+  for (auto rank = static_cast<std::size_t>(from.first); rank < end; ++rank) {
+    if (bucket.ready[rank] || bucket.submitted_by_name[rank] > 0) {
+      return Status(Code::kProtocol,
+                    "bucket " + std::to_string(ready.bucket) + " is reported ready twice");
+    }
+    bucket.ready[rank] = true;
+    bucket.missing -= bucket.size();
   }
-  bucket.ready[rank] = true;
-  bucket.missing -= bucket.size();
   run_if_ready(bucket);
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "coordinator/rank_range.hpp"
 #include "coordinator/tensor_request.hpp"
 
 namespace elastic::coordinator {
@@ -63,13 +64,19 @@ class NoteWriter {
   std::vector<std::vector<std::byte>> take();
   void clear() { notes_.clear(); }
 
-  /// A note is full at this size. One item takes less than kMaxNoteBytes / 2, and NoteRoutes puts a
-  /// rank in front.
+  /// A note is full at this size. One item takes less than kMaxNoteBytes / 2, and NoteRoutes puts
+  /// the ranks in front.
   static constexpr std::size_t kFullNoteBytes = 512 * 1024 - 64;
   static constexpr std::size_t kMaxNoteBytes = 1024 * 1024;
 
  private:
   std::vector<std::vector<std::byte>> notes_;
+};
+
+/// A note, and the ranks that say what is in it, each of them all of it.
+struct RanksNote {
+  RankRange from;
+  std::vector<std::byte> bytes;
 };
 
 /// Decodes a note. kProtocol, with the error and its place, for anything that NoteWriter does not

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "coordinator/negotiation_note.hpp"
+#include "coordinator/rank_range.hpp"
 
 namespace elastic::coordinator {
 
@@ -23,21 +25,25 @@ class NoteRoutes {
 
   /// The ranks that notes come from and go to.
   std::vector<int> peers() const;
-  /// The next ranks on the way of this rank's own notes: to all followers, or to the leader.
+  /// The ranks that a follower gathers the notes of: itself, and those below it.
+  RankRange subtree() const { return subtree_of(rank_); }
+  /// The next ranks on the way of this rank's notes: to all followers, or to the leader.
   const std::vector<int>& targets() const { return rank_ == 0 ? below_ : above_; }
-  /// The bytes in which this rank's own note travels.
-  std::vector<std::byte> wrap(std::vector<std::byte> note) const;
+  /// The bytes in which a note of this rank travels.
+  std::vector<std::byte> wrap(RanksNote note) const;
 
   /// The use of a note that has arrived from the peer `from`.
   struct Arrival {
-    int origin = 0;                  ///< the rank that the note is of
-    std::span<const std::byte> own;  ///< for this rank to read; empty if it only passes here
-    std::vector<int> pass_to;        ///< send the note, as it came, to these ranks
+    RankRange from;                   ///< the ranks that the note is of
+    std::span<const std::byte> note;  ///< for this rank to read
+    std::vector<int> pass_to;         ///< send it, as it came, to these ranks
   };
-  /// kProtocol if the note does not say which rank it comes from.
+  /// kProtocol if the note does not say of which ranks below the peer it is.
   Result<Arrival> arrive(int from, std::span<const std::byte> note) const;
 
  private:
+  RankRange subtree_of(int rank) const;
+
   int rank_ = 0;
   int size_ = 0;
   bool tree_ = false;

@@ -17,7 +17,7 @@ TEST(NegotiationMembership, KeepsThePlanThroughChangesOfMembershipInTheMiddleOfA
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    NegotiationSimulator simulator(4, 80, seed);
+    NegotiationSimulator simulator(4, 80, seed, links_all(seed));
     simulator.step(program);
     const auto buckets = as_set(simulator.take_history());
     std::size_t informed = simulator.size();  // these, the oldest, have been in all of a step
@@ -49,7 +49,7 @@ TEST(NegotiationMembership, CompletesEverythingOnceIfTheFirstStepIsInterrupted) 
   const auto program = varied_program(30);
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(3, 80, seed);
+    NegotiationSimulator simulator(3, 80, seed, links_all(seed));
     simulator.begin(program);
     simulator.advance(seed * 3);
     simulator.change_view({1, 2}, 1);  // the only one that had made a plan is gone

@@ -126,7 +126,7 @@ TEST(NegotiationNote, RandomBytesNeverDoHarm) {
   EXPECT_GT(accepted, 0u);
 }
 
-// Flips bits of meaningful notes and feeds them to both roles, in states with something under way.
+// Flips bits of meaningful notes and feeds them to all roles, in states with something under way.
 TEST(NegotiationNote, DamagedNotesNeverDoHarm) {
   constexpr unsigned kSeed = 42;
   SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
@@ -140,8 +140,9 @@ TEST(NegotiationNote, DamagedNotesNeverDoHarm) {
       encode({Mismatch{"conv1", "text"}})};
   for (int round = 0; round < 5000; ++round) {
     Negotiator negotiator(1000);
-    const int rank = static_cast<int>(random() % 2);
-    negotiator.restart(rank, 3);
+    // The leader, a follower, and one that gathers the notes of the rank behind it.
+    const int rank = static_cast<int>(random() % 3);
+    negotiator.restart(rank, 4, rank == 2 ? 2 : 1);
     std::size_t ordered = 0;
     for (int i = 0; i < 12; ++i) {
       if (random() % 3 == 0) {
@@ -154,8 +155,9 @@ TEST(NegotiationNote, DamagedNotesNeverDoHarm) {
       if (random() % 2 == 0) {
         note[random() % note.size()] ^= static_cast<std::byte>(1u << random() % 8);
       }
-      const int from = rank == 0 ? 1 + static_cast<int>(random() % 2) : 0;
-      const Status status = negotiator.on_note(from, note);
+      const bool from_below = rank == 0 || (rank == 2 && random() % 2 == 0);
+      const int from = from_below ? rank + 1 : 0;
+      const Status status = negotiator.on_note({from}, note);
       EXPECT_TRUE(status.ok() || status.code() == Code::kProtocol);
       for (const OrderItem& order : negotiator.take_orders()) {
         ++ordered;

@@ -7,6 +7,9 @@
 namespace elastic::coordinator {
 namespace {
 
+/// From this many ranks on not every event is drawn by itself, which would take too long.
+constexpr std::size_t kMany = 100;
+
 std::string text_of(const OrderItem& order) {
   if (order.is_mismatch()) return "!" + order.mismatch;
   std::string text;
@@ -19,12 +22,21 @@ std::string text_of(const OrderItem& order) {
 
 }  // namespace
 
-NegotiationSimulator::NegotiationSimulator(int ranks, std::size_t bucket_bytes, unsigned seed)
-    : bucket_bytes_(bucket_bytes), random_(seed) {
+NegotiationSimulator::NegotiationSimulator(int ranks, std::size_t bucket_bytes, unsigned seed,
+                                           bool all_linked)
+    : bucket_bytes_(bucket_bytes), random_(seed), all_linked_(all_linked) {
   for (int rank = 0; rank < ranks; ++rank) {
     workers_.push_back(std::make_unique<Worker>(bucket_bytes));
-    workers_.back()->negotiator.restart(rank, ranks);
   }
+  for (std::size_t rank = 0; rank < size(); ++rank) enter_view(rank);
+}
+
+void NegotiationSimulator::enter_view(std::size_t rank) {
+  Worker& worker = *workers_[rank];
+  const int own = static_cast<int>(rank);
+  const int ranks = static_cast<int>(size());
+  worker.routes = NoteRoutes(own, ranks, all_linked_);
+  worker.negotiator.restart(own, ranks, worker.routes.subtree().count);
 }
 
 void NegotiationSimulator::begin(const Program& program) {
@@ -68,6 +80,7 @@ std::vector<NegotiationSimulator::Event> NegotiationSimulator::possible() const 
     if (!worker.program.empty()) {
       events.push_back({Event::Kind::kSubmit, rank});
       if (random_flushes_ && rank > 0) events.push_back({Event::Kind::kFlush, rank});
+      if (random_force_flushes_) events.push_back({Event::Kind::kForceFlush, rank});
     } else if (!worker.blocked) {
       events.push_back({Event::Kind::kBlock, rank});
     }
@@ -88,11 +101,28 @@ bool NegotiationSimulator::advance(std::size_t events) {
   return complete();
 }
 
+void NegotiationSimulator::let_nothing_happen_for_long() {
+  for (std::size_t rank = 0; rank < size(); ++rank) {
+    at(rank).force_flush();
+    pump(rank);
+  }
+}
+
+void NegotiationSimulator::submit(std::size_t rank, const TensorRequest& request) {
+  workers_.at(rank)->program.push_back(request);
+  workers_.at(rank)->blocked = false;
+}
+
 bool NegotiationSimulator::finish() {
   while (true) {
-    const std::vector<Event> choices = possible();
+    std::vector<Event> choices = possible();
     if (choices.empty()) break;
-    happen(choices[random_() % choices.size()]);
+    if (size() < kMany) {
+      happen(choices[random_() % choices.size()]);
+    } else {  // one after the other: none makes another one impossible
+      std::shuffle(choices.begin(), choices.end(), random_);
+      for (const Event& event : choices) happen(event);
+    }
   }
   if (complete()) return true;
   std::string text = "stuck:";
@@ -123,14 +153,12 @@ void NegotiationSimulator::happen(const Event& event) {
     case Event::Kind::kFlush:
       worker.negotiator.flush();
       break;
-    case Event::Kind::kDeliver: {
-      auto& notes = links_[{event.from, event.rank}];
-      const std::vector<std::byte> note = std::move(notes.front());
-      notes.pop_front();
-      const Status taken = worker.negotiator.on_note(static_cast<int>(event.from), note);
-      EXPECT_TRUE(taken.ok()) << taken.message();
+    case Event::Kind::kForceFlush:
+      worker.negotiator.force_flush();
       break;
-    }
+    case Event::Kind::kDeliver:
+      deliver(event.from, event.rank);
+      break;
     case Event::Kind::kComplete:
       complete(worker);
       break;
@@ -156,14 +184,29 @@ void NegotiationSimulator::complete(Worker& worker) {
   EXPECT_TRUE(completed.ok()) << completed.message();
 }
 
+void NegotiationSimulator::deliver(std::size_t from, std::size_t to) {
+  auto& notes = links_[{from, to}];
+  const std::vector<std::byte> note = std::move(notes.front());
+  notes.pop_front();
+  Worker& worker = *workers_[to];
+  ++worker.read;
+  const auto arrived = worker.routes.arrive(static_cast<int>(from), note);
+  ASSERT_TRUE(arrived.ok()) << arrived.status().message();
+  for (const int next : arrived.value().pass_to) send(to, next, note);
+  const Status taken = worker.negotiator.on_note(arrived.value().from, arrived.value().note);
+  EXPECT_TRUE(taken.ok()) << taken.message();
+}
+
+void NegotiationSimulator::send(std::size_t from, int to, const std::vector<std::byte>& note) {
+  ++workers_[from]->notes;
+  links_[{from, static_cast<std::size_t>(to)}].push_back(note);
+}
+
 void NegotiationSimulator::pump(std::size_t rank) {
   Worker& worker = *workers_[rank];
-  for (const std::vector<std::byte>& note : worker.negotiator.take_outgoing()) {
-    for (std::size_t to = 0; to < workers_.size(); ++to) {
-      if ((rank == 0) == (to == 0)) continue;  // to the leader, or to all followers
-      ++worker.notes;
-      links_[{rank, to}].push_back(note);
-    }
+  for (RanksNote& note : worker.negotiator.take_outgoing()) {
+    const std::vector<std::byte> wrapped = worker.routes.wrap(std::move(note));
+    for (const int to : worker.routes.targets()) send(rank, to, wrapped);
   }
   for (OrderItem& order : worker.negotiator.take_orders()) worker.taken.push_back(std::move(order));
 }
@@ -191,7 +234,7 @@ void NegotiationSimulator::change_view(const std::vector<std::size_t>& survivors
   }
   workers_ = std::move(members);
   for (std::size_t rank = 0; rank < size(); ++rank) {
-    at(rank).restart(static_cast<int>(rank), static_cast<int>(size()));
+    enter_view(rank);
     pump(rank);
   }
 }
@@ -208,6 +251,12 @@ std::vector<std::string> NegotiationSimulator::take_history() {
 std::vector<std::size_t> NegotiationSimulator::take_note_counts() {
   std::vector<std::size_t> counts;
   for (auto& worker : workers_) counts.push_back(std::exchange(worker->notes, 0));
+  return counts;
+}
+
+std::vector<std::size_t> NegotiationSimulator::take_read_counts() {
+  std::vector<std::size_t> counts;
+  for (auto& worker : workers_) counts.push_back(std::exchange(worker->read, 0));
   return counts;
 }
 

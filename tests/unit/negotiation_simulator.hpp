@@ -11,12 +11,17 @@
 #include <vector>
 
 #include "coordinator/negotiation.hpp"
+#include "coordinator/note_routes.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::coordinator {
 
 /// Orders of events that each test tries.
 constexpr unsigned kSeeds = 60 / kSlowness;
+/// In half of them notes travel along a tree.
+constexpr bool links_all(unsigned seed) {
+  return seed / 2 % 2 == 0;
+}
 
 /// Workers that negotiate over links with random delays. Each has a program: requests that it
 /// submits, then it blocks until all are complete. The next event is drawn from the possible
@@ -25,7 +30,8 @@ class NegotiationSimulator {
  public:
   using Program = std::vector<TensorRequest>;
 
-  NegotiationSimulator(int ranks, std::size_t bucket_bytes, unsigned seed);
+  /// Without links between all ranks their notes travel along a tree.
+  NegotiationSimulator(int ranks, std::size_t bucket_bytes, unsigned seed, bool all_linked = true);
 
   /// Rank 0 submits in this order, the others in a random one. Runs until all is complete.
   void step(const Program& program);
@@ -37,6 +43,10 @@ class NegotiationSimulator {
   void begin_with(std::vector<Program> programs);
   /// Handles at most `events` events. Returns whether the step is complete.
   bool advance(std::size_t events);
+  /// Every rank has waited for long.
+  void let_nothing_happen_for_long();
+  /// The program of a rank goes on with this request.
+  void submit(std::size_t rank, const TensorRequest& request);
   /// False, with an assertion, when nothing can happen and something is not complete.
   bool finish();
 
@@ -49,27 +59,33 @@ class NegotiationSimulator {
   std::vector<std::string> take_history();
   /// Notes sent since the last call, by sender.
   std::vector<std::size_t> take_note_counts();
+  /// Notes read since the last call, by reader.
+  std::vector<std::size_t> take_read_counts();
 
   Negotiator& at(std::size_t rank) { return workers_.at(rank)->negotiator; }
   std::size_t size() const { return workers_.size(); }
   /// The programs call something like Work::ready() at random.
   void let_followers_flush_at_random() { random_flushes_ = true; }
+  /// Ranks take it at random that nothing has happened for long.
+  void let_time_pass_at_random() { random_force_flushes_ = true; }
 
  private:
   struct Worker {
     explicit Worker(std::size_t bucket_bytes) : negotiator(bucket_bytes) {}
     Negotiator negotiator;
+    NoteRoutes routes;
     std::deque<TensorRequest> program;
     std::map<std::string, TensorRequest> outstanding;
     std::deque<OrderItem> taken;
     std::vector<std::string> history;
     std::size_t position = 0;  // orders completed
     std::size_t notes = 0;
+    std::size_t read = 0;
     bool blocked = true;
     std::size_t entered() const { return position + taken.size(); }
   };
   struct Event {
-    enum class Kind { kSubmit, kBlock, kFlush, kDeliver, kComplete } kind;
+    enum class Kind { kSubmit, kBlock, kFlush, kForceFlush, kDeliver, kComplete } kind;
     std::size_t rank;
     std::size_t from = 0;
   };
@@ -77,12 +93,17 @@ class NegotiationSimulator {
   std::vector<Event> possible() const;
   void happen(const Event& event);
   void complete(Worker& worker);
+  void enter_view(std::size_t rank);
+  void deliver(std::size_t from, std::size_t to);
+  void send(std::size_t from, int to, const std::vector<std::byte>& note);
   void pump(std::size_t rank);
   bool complete() const;
 
   std::size_t bucket_bytes_;
   std::mt19937 random_;
+  bool all_linked_;
   bool random_flushes_ = false;
+  bool random_force_flushes_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<std::vector<std::byte>>> links_;
 };

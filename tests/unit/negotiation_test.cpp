@@ -39,7 +39,7 @@ TEST(Negotiation, GivesTheSameBucketsInEveryStepWhateverTheTiming) {
   std::multiset<std::string> buckets;
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(1 + static_cast<int>(seed % 5), 100, seed);
+    NegotiationSimulator simulator(1 + static_cast<int>(seed % 9), 100, seed, links_all(seed));
     if (seed % 2 == 1) simulator.let_followers_flush_at_random();
     for (int step = 0; step < 6; ++step) {
       simulator.step(program);
@@ -82,11 +82,11 @@ TEST(Negotiation, SendsNothingWhileIdleAndOneNoteForAllThatIsReadyTogether) {
   }
   const auto ready = follower.take_outgoing();
   ASSERT_THAT(ready, SizeIs(1));
-  EXPECT_LE(ready[0].size(), 5u);
-  ASSERT_TRUE(leader.on_note(1, ready[0]).ok());
+  EXPECT_LE(ready[0].bytes.size(), 5u);
+  ASSERT_TRUE(leader.on_note({1}, ready[0].bytes).ok());
   const auto run = leader.take_outgoing();
   ASSERT_THAT(run, SizeIs(1));
-  EXPECT_LE(run[0].size(), 5u);
+  EXPECT_LE(run[0].bytes.size(), 5u);
   EXPECT_THAT(leader.take_orders(), SizeIs(2));
 }
 
@@ -94,7 +94,7 @@ TEST(Negotiation, DissolvesABucketOfWhichATensorIsNotUsed) {
   const Program all = tensors({"a", "b", "c", "d", "e", "f"});
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(3, 12, seed);
+    NegotiationSimulator simulator(3, 12, seed, links_all(seed));
     simulator.step(all);
     EXPECT_THAT(simulator.take_history(), UnorderedElementsAre("a+b+c", "d+e+f"));
     simulator.step(without(all, {"b", "f"}));
@@ -114,7 +114,7 @@ TEST(Negotiation, StaysTheSameOnAllTimingsWithRandomPartsOfAModel) {
   std::vector<std::multiset<std::string>> expected;
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(4, 60, seed);
+    NegotiationSimulator simulator(4, 60, seed, links_all(seed));
     std::mt19937 use(7);  // the same parts for every timing
     for (int step = 0; step < kSteps; ++step) {
       Program part = all;
@@ -131,7 +131,7 @@ TEST(Negotiation, StaysTheSameOnAllTimingsWithRandomPartsOfAModel) {
 TEST(Negotiation, PlansATensorOfAnotherShapeAnew) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(3, 12, seed);
+    NegotiationSimulator simulator(3, 12, seed, links_all(seed));
     Program program = tensors({"a", "b", "c", "d"});
     simulator.step(program);
     EXPECT_THAT(simulator.take_history(), UnorderedElementsAre("a+b+c", "d"));
@@ -150,7 +150,7 @@ TEST(Negotiation, KeepsGroupsTogether) {
   group.tensors.push_back({DType::kF64, 1});
   for (unsigned seed = 0; seed < 10; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(3, 16, seed);
+    NegotiationSimulator simulator(3, 16, seed, links_all(seed));
     const Program program = {floats("a", 1), group, floats("b", 1)};
     simulator.step(program);
     simulator.step(program);
@@ -168,7 +168,7 @@ TEST(Negotiation, FailsATensorThatRanksSubmitDifferently) {
   bad[1] = floats("b", 5);
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(3, 12, seed);
+    NegotiationSimulator simulator(3, 12, seed, links_all(seed));
     const bool planned = seed % 2 == 0;
     if (planned) simulator.step(good);
     simulator.take_history();
@@ -196,7 +196,7 @@ TEST(Negotiation, FailsAMismatchOfTheLeadersOwnMaking) {
   bad[2].tensors[0].dtype = DType::kI32;
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    NegotiationSimulator simulator(3, 12, seed);
+    NegotiationSimulator simulator(3, 12, seed, links_all(seed));
     simulator.step(good);
     simulator.take_history();
     simulator.step_with({bad, good, good});
@@ -234,7 +234,8 @@ TEST(Negotiation, WorksAlone) {
 
 /// Everything `from` has to say reaches `to`.
 void deliver(Negotiator& from, int from_rank, Negotiator& to) {
-  for (const auto& note : from.take_outgoing()) ASSERT_TRUE(to.on_note(from_rank, note).ok());
+  for (const auto& note : from.take_outgoing())
+    ASSERT_TRUE(to.on_note({from_rank}, note.bytes).ok());
 }
 
 void run_all(Negotiator& negotiator, std::size_t expected) {
@@ -263,7 +264,7 @@ TEST(Negotiation, LetsAReportAndADissolutionCross) {
   leader.flush();  // dissolves
   const auto report = follower.take_outgoing();
   deliver(leader, 0, follower);  // crosses the report
-  for (const auto& note : report) ASSERT_TRUE(leader.on_note(1, note).ok());
+  for (const auto& note : report) ASSERT_TRUE(leader.on_note({1}, note.bytes).ok());
   EXPECT_THAT(leader.take_orders(), IsEmpty());
   deliver(follower, 1, leader);
   deliver(leader, 0, follower);
@@ -314,7 +315,7 @@ struct Three {
       }
       for (const auto& note : ranks[0].take_outgoing()) {
         for (std::size_t follower = 1; follower < 3; ++follower) {
-          ASSERT_TRUE(ranks[follower].on_note(0, note).ok());
+          ASSERT_TRUE(ranks[follower].on_note({0}, note.bytes).ok());
         }
       }
     }
@@ -432,22 +433,22 @@ TEST(Negotiation, RefusesNotesThatMakeNoSense) {
     return writer.take().at(0);
   };
   const auto code = [](const Status& status) { return status.code(); };
-  EXPECT_EQ(code(leader.on_note(0, note(BucketReady{1}))), Code::kProtocol);  // from itself
-  EXPECT_EQ(code(leader.on_note(2, note(BucketReady{1}))),
+  EXPECT_EQ(code(leader.on_note({0}, note(BucketReady{1}))), Code::kProtocol);  // from itself
+  EXPECT_EQ(code(leader.on_note({2}, note(BucketReady{1}))),
             Code::kProtocol);  // from no rank of the view
-  EXPECT_EQ(code(leader.on_note(1, note(BucketReady{1}))), Code::kProtocol);  // unknown bucket
-  EXPECT_EQ(code(leader.on_note(1, note(coordinator::Run{1}))), Code::kProtocol);
-  EXPECT_TRUE(leader.on_note(1, note(SubmitByName{floats("a", 1)})).ok());
-  EXPECT_EQ(code(leader.on_note(1, note(SubmitByName{floats("a", 1)}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(coordinator::Run{1}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(Dissolve{1}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(Mismatch{"a", "text"}))), Code::kProtocol);
-  EXPECT_TRUE(follower.on_note(0, note(Define{2, tensors({"a", "b"})})).ok());
-  EXPECT_EQ(code(follower.on_note(0, note(Define{1, tensors({"c"})}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(Define{3, tensors({"a"})}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(Define{4, tensors({"c", "c"})}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(coordinator::Run{2}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(BucketReady{2}))), Code::kProtocol);
+  EXPECT_EQ(code(leader.on_note({1}, note(BucketReady{1}))), Code::kProtocol);  // unknown bucket
+  EXPECT_EQ(code(leader.on_note({1}, note(coordinator::Run{1}))), Code::kProtocol);
+  EXPECT_TRUE(leader.on_note({1}, note(SubmitByName{floats("a", 1)})).ok());
+  EXPECT_EQ(code(leader.on_note({1}, note(SubmitByName{floats("a", 1)}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(coordinator::Run{1}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(Dissolve{1}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(Mismatch{"a", "text"}))), Code::kProtocol);
+  EXPECT_TRUE(follower.on_note({0}, note(Define{2, tensors({"a", "b"})})).ok());
+  EXPECT_EQ(code(follower.on_note({0}, note(Define{1, tensors({"c"})}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(Define{3, tensors({"a"})}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(Define{4, tensors({"c", "c"})}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(coordinator::Run{2}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note({0}, note(BucketReady{2}))), Code::kProtocol);
 }
 
 }  // namespace

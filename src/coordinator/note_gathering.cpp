@@ -1,0 +1,121 @@
+#include "coordinator/note_gathering.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace elastic::coordinator {
+
+void NoteGathering::restart(RankRange ranks) {
+  ranks_ = ranks;
+  by_name_.clear();
+  ready_.clear();
+  blocked_.assign(static_cast<std::size_t>(ranks.count), false);
+  blocked_count_ = 0;
+  at_once_ = false;
+  notes_.clear();
+}
+
+Status NoteGathering::add(RankRange from, const NoteItem& item, std::uint64_t bucket) {
+  if (ranks_.count == 1) {
+    write(from, item);
+    return {};
+  }
+  if (std::holds_alternative<Blocked>(item)) {
+    set_blocked(from, true);
+    if (at_once_) write(from, item);
+    if (blocked_count_ == ranks_.count) release();  // no rank says more
+    return {};
+  }
+  set_blocked(from, false);
+  const auto* submission = std::get_if<SubmitByName>(&item);
+  Word& word = submission != nullptr ? by_name_[submission->request.name] : ready_[bucket];
+  if (Status first = note_said(word, from); !first.ok()) return first;
+  word.held.emplace_back(from, item);
+  const bool differs = submission != nullptr && bucket != 0;
+  if (differs) {
+    Word& others = ready_[bucket];  // not all will say that it is ready
+    others.at_once = true;
+    let_go(others);
+  }
+  if (at_once_ || differs || word.at_once) let_go(word);
+  if (word.count < ranks_.count) return {};
+  conclude(word);
+  if (submission != nullptr) {
+    by_name_.erase(submission->request.name);
+  } else {
+    ready_.erase(bucket);
+  }
+  return {};
+}
+
+void NoteGathering::release() {
+  if (at_once_) return;
+  at_once_ = true;
+  for (auto& [name, word] : by_name_) let_go(word);
+  for (auto& [bucket, word] : ready_) let_go(word);
+  // After the words of the same ranks: a rank that says anything else is not blocked.
+  for (int first = 0; first < ranks_.count;) {
+    const auto begin = blocked_.begin() + first;
+    const auto end = std::find(begin, blocked_.end(), false);
+    const auto count = static_cast<int>(end - begin);
+    if (count > 0) write({ranks_.first + first, count}, Blocked{});
+    first += count + 1;
+  }
+}
+
+void NoteGathering::ordered(const Bucket& bucket) {
+  ready_.erase(bucket.id);
+  for (const NameState* tensor : bucket.tensors) by_name_.erase(*tensor->name);
+  at_once_ = false;  // its result lets programs go on
+  set_blocked(ranks_, false);
+}
+
+std::vector<RanksNote> NoteGathering::take() {
+  std::vector<RanksNote> taken;
+  for (auto& [from, writer] : notes_) {
+    for (std::vector<std::byte>& bytes : writer.take()) taken.push_back({from, std::move(bytes)});
+  }
+  notes_.clear();
+  return taken;
+}
+
+Status NoteGathering::note_said(Word& word, RankRange from) const {
+  word.said.resize(blocked_.size());
+  const auto begin = word.said.begin() + (from.first - ranks_.first);
+  if (std::find(begin, begin + from.count, true) != begin + from.count) {
+    return Status(Code::kProtocol, "the same was said twice");
+  }
+  std::fill_n(begin, from.count, true);
+  word.count += from.count;
+  return {};
+}
+
+void NoteGathering::let_go(Word& word) {
+  for (const auto& [from, item] : word.held) write(from, item);
+  word.parted = word.parted || !word.held.empty();
+  word.held.clear();
+}
+
+/// All ranks have said it.
+void NoteGathering::conclude(Word& word) {
+  const bool alike =
+      !word.parted && std::all_of(word.held.begin(), word.held.end(), [&](const auto& said) {
+        return said.second == word.held.front().second;
+      });
+  if (!alike) return let_go(word);
+  write(ranks_, word.held.front().second);
+}
+
+void NoteGathering::set_blocked(RankRange from, bool blocked) {
+  const auto begin = blocked_.begin() + (from.first - ranks_.first);
+  const auto before = static_cast<int>(std::count(begin, begin + from.count, true));
+  std::fill_n(begin, from.count, blocked);
+  blocked_count_ += (blocked ? from.count : 0) - before;
+}
+
+void NoteGathering::write(RankRange from, const NoteItem& item) {
+  if (notes_.empty() || notes_.back().first != from) notes_.emplace_back(from, NoteWriter());
+  notes_.back().second.add(item);
+}
+
+}  // namespace elastic::coordinator
