@@ -8,4 +8,8 @@ namespace elastic {
 /// hard one. \returns the limit in force then.
 std::size_t raise_descriptor_limit();
 
+/// Gives a child of `fork` the soft limit that this process had before it was raised: programs may
+/// close all descriptors that they could have, or use select(). Async-signal-safe.
+void restore_descriptor_limit() noexcept;
+
 }  // namespace elastic

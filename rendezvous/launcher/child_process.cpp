@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/descriptor_limit.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/output_channel.hpp"
 
@@ -67,6 +68,7 @@ struct ChildSide {
       return;
     }
     if (!close_the_rest_on_exec(command.inherited_fd)) return;
+    restore_descriptor_limit();  // lower, and all descriptors of the child are open by now
     ::signal(SIGPIPE, SIG_DFL);
     ::signal(SIGXFSZ, SIG_DFL);
     if (command.ignores_signals) {

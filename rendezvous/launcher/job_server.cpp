@@ -14,6 +14,7 @@
 #include "base/thread_name.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 #include "rendezvous/launcher/process_identity.hpp"
+#include "rendezvous/server/connection_limit.hpp"
 #include "rendezvous/server/server.hpp"
 
 namespace elastic::launcher {
@@ -109,7 +110,9 @@ JobServer::~JobServer() = default;
 
 Status JobServer::start(const LaunchOptions& options, const Secret& secret,
                         const std::map<std::string, std::string>& environment) {
-  Status status = thread_->start(server_options(options, secret));
+  rendezvous::ServerOptions made = server_options(options, secret);
+  rendezvous::raise_connection_limit(made);
+  Status status = thread_->start(std::move(made));
   if (!status.ok()) return status;
   address_ = reachable(thread_->address());
   auto folder = private_folder(environment);

@@ -12,21 +12,18 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include "base/descriptor_limit.hpp"
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
 #include "rendezvous/etcd/etcd_client.hpp"
 #include "rendezvous/protocol/connection_file.hpp"
 #include "rendezvous/server/candidate.hpp"
+#include "rendezvous/server/connection_limit.hpp"
 #include "rendezvous/server/program_files.hpp"
 #include "rendezvous/server/server.hpp"
 
 namespace elastic::rendezvous {
 
 namespace {
-
-/// Beside connections: journal, event log, standard streams, and room for unauthenticated peers.
-constexpr std::size_t kOtherDescriptors = 128;
 
 /// The process that started this server, seen by a pipe that it writes nothing to.
 class Starter {
@@ -55,19 +52,6 @@ class Starter {
   boost::asio::posix::stream_descriptor pipe_;
 };
 
-/// Every connection needs a descriptor. Where there may be too few, that is said at the start, and
-/// not when the job has grown.
-void raise_limit(const ServerOptions& with) {
-  const std::size_t limit = raise_descriptor_limit();
-  const auto workers =
-      static_cast<std::size_t>(std::max(with.membership.initial_np, with.membership.max_np));
-  const std::size_t connections = with.max_connections > 0 ? with.max_connections : workers;
-  if (connections + kOtherDescriptors <= limit) return;
-  log::warn(
-      "may have {} descriptors, too few for {} connections{}; raise the hard limit (ulimit -Hn)",
-      limit, connections, with.max_connections > 0 ? " (--max-connections)" : " of workers");
-}
-
 /// The server's life with and without standbys.
 class Program {
  public:
@@ -86,7 +70,7 @@ class Program {
   Status prepare() {
     ServerOptions& with = options_.server;
     if (Status checked = check_openssl(with.encrypt); !checked.ok()) return checked;
-    raise_limit(with);
+    raise_connection_limit(with);
     if (with.job.empty()) with.job = random_id();
     if (options_.secret_file.empty()) {
       with.secret = random_secret();

@@ -186,6 +186,24 @@ TEST_F(LauncherTest, GivesWorkersTheVariablesOfTheCommandLine) {
   EXPECT_THAT(output_, HasSubstr("FOO is bar"));
 }
 
+TEST_F(LauncherTest, RaisesTheLimitOfDescriptorsOfItsServerAndNotOfWorkers) {
+  const std::vector<std::string> limited = {
+      "/bin/sh", "-c", "ulimit -Sn 64; ulimit -Hn 200; exec \"$0\" \"$@\"", ELASTICRUN};
+  std::vector<std::string> arguments = limited;
+  for (const char* argument :
+       {"-np", "1", "--max-np", "100", "--", "/bin/sh", "-c",
+        "echo own limit: $(ulimit -Sn); grep 'open files' /proc/$PPID/limits"}) {
+    arguments.emplace_back(argument);
+  }
+  Job job(arguments, file("log"), {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
+  EXPECT_TRUE(job.wait(kTimeLimit).has_value());
+  EXPECT_THAT(job.output(), HasSubstr("own limit: 64"));
+  EXPECT_THAT(job.output(), ::testing::ContainsRegex("Max open files +200 +200"));
+  EXPECT_THAT(job.output(),
+              HasSubstr("may have 200 descriptors, too few for 100 connections of workers; "
+                        "raise the hard limit (ulimit -Hn)"));
+}
+
 TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
   std::ofstream(file("text")) << "not a program\n";
   ASSERT_EQ(::chmod(file("text").c_str(), 0700), 0);
