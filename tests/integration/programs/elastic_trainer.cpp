@@ -7,12 +7,13 @@
 // The mode says what goes wrong: "" for nothing, "joiner-save" or "joiner-load" (the first joiner
 // dies while it is synchronised, before or after it got the state), "donor-save" (rank 0 dies while
 // a joiner is synchronised), "layout" (joiners have another state than the job), "options" (worker
-// 2 has other Options than the others), "resized" (in slot 1 a vector of the state grows in the
-// fifth step), "zombie" (rank 0 saves checkpoints, and the one in slot 0 stops itself once between
-// a commit and a save; it tells in refused.<pid> or saved.<pid> how that ended). With "device"
-// nothing does, and its sums are made of tensors on a CUDA device; with "moved" nothing does, and a
-// vector of the state moves its elements in every step; with "named" nothing does, and another
-// thread makes named allreduces all the time.
+// 2 has other Options than the others), "links" (worker 2 has another Options::all_linked than the
+// others), "resized" (in slot 1 a vector of the state grows in the fifth step), "zombie" (rank 0
+// saves checkpoints, and the one in slot 0 stops itself once between a commit and a save; it tells
+// in refused.<pid> or saved.<pid> how that ended). With "device" nothing does, and its sums are
+// made of tensors on a CUDA device; with "moved" nothing does, and a vector of the state moves its
+// elements in every step; with "named" nothing does, and another thread makes named allreduces all
+// the time.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -276,6 +277,7 @@ int main(int argc, char** argv) {
     const std::string slot = variable("ELASTIC_SLOT");
     elastic::Options options;
     if (mode == "options" && slot == "2") options.compare_steps = 5;
+    if (mode == "links" && slot == "2") options.all_linked = 0;
     elastic::init(options);
     Trainer(folder, mode, slot).run();
     elastic::shutdown();
