@@ -1,6 +1,7 @@
 // How a communicator begins, and what it is good for while it lives.
 #include <atomic>
 #include <iostream>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -141,18 +142,32 @@ TEST_F(CommunicatorTest, DoesNotWaitForAnInitThatDoesNotReturn) {
 
 TEST_F(CommunicatorTest, ChoosesTheDeviceForEveryThread) {
   auto world = native_world(1, all_wirings().front(), {});
-  std::mutex mutex;
-  std::set<std::thread::id> threads;
-  CommunicatorPlan plan{{7, 0, 1}, exchange_over(std::move(world.backends[0]), 1), {}, [&] {
-                          const std::lock_guard lock(mutex);
-                          threads.insert(std::this_thread::get_id());
+  struct Threads {
+    std::mutex mutex;
+    std::set<std::thread::id> seen;
+    int times = 0;
+  };
+  // The thread that ends the communicator comes after this test.
+  const auto threads = std::make_shared<Threads>();
+  const auto times = [threads] {
+    const std::lock_guard lock(threads->mutex);
+    return threads->times;
+  };
+  CommunicatorPlan plan{{7, 0, 1}, exchange_over(std::move(world.backends[0]), 1), {}, [threads] {
+                          const std::lock_guard lock(threads->mutex);
+                          threads->seen.insert(std::this_thread::get_id());
+                          ++threads->times;
                           return Status();
                         }};
   auto& view = views_.emplace_back();
   view.push_back(Communicator::prepare(library_, std::move(plan)));
   all_ready();
   EXPECT_TRUE(launch(of(0)).ok());
-  EXPECT_EQ(threads.size(), 2U);
+  EXPECT_EQ(threads->seen.size(), 2U);
+  const int before = times();
+  of(0).abort();
+  EXPECT_TRUE(of(0).ended(some_day()).ok());
+  EXPECT_EQ(times(), before + 1) << "by the thread that ends it";
 }
 
 TEST_F(CommunicatorTest, SaysWhyThereIsNoDevice) {

@@ -1,5 +1,7 @@
 // Allreduces of tensors on a device by the backend nccl where NCCL fails, hangs, or does not let
 // go, and where ranks and views end.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -82,9 +84,14 @@ TEST_F(NcclFailureTest, LetsGoOfTheTensorsBeforeNcclHasReleasedTheCommunicator) 
     nccl_->script(rank, {.abort_waits = true, .allreduce = rank == 1 ? How::kHangs : How::kWorks});
   }
   make(3, true, 7, without_registration);
+  const auto polls = std::make_shared<std::array<std::atomic<int>, 3>>();
+  nccl_->on_poll([polls](int rank) { ++(*polls)[static_cast<std::size_t>(rank)]; });
   const auto outcome = begin({{DType::kF32, 3000}});
   std::thread aborter([&] {
     until([&] { return nccl_->counts().allreduces == 3; });
+    // At most two polls until NCCL has accepted a call. From then on the device is waited for.
+    for (auto& each : *polls) each = 0;
+    until([&] { return std::ranges::all_of(*polls, [](const auto& each) { return each > 3; }); });
     for (auto& each : backends_) each->abort();
   });
   on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); });
