@@ -87,6 +87,10 @@ std::vector<Variable> link_variables() {
        "TCP connections of a link. 0: one on a host, and a measured number between hosts. The same "
        "for all workers.",
        whole_number(&Options::tcp_streams, 0, 64, "connections")},
+      {"ELASTIC_TCP_THREADS", "tcp_threads", kUser,
+       "Threads that move the bytes of a large tensor over links of several TCP connections. 0: by "
+       "the cores that each worker of the host has, at most four.",
+       whole_number(&Options::tcp_threads, 0, 64, "threads")},
       {"ELASTIC_TCP_CONGESTION", "tcp_congestion", kUser,
        "Congestion control of TCP between workers, such as cubic or bbr. Empty: reno on one host, "
        "otherwise the system's.",

@@ -13,6 +13,7 @@
 #include "benchmarks/report/output_file.hpp"
 #include "collectives/model/network_file.hpp"
 #include "collectives/model/price.hpp"
+#include "collectives/transport/flow_count.hpp"
 
 namespace elastic::bench {
 namespace {
@@ -54,13 +55,23 @@ const char* limit_of(const Price& price) {
   return most == price.cores ? "cores" : "memory";
 }
 
+/// As the library chooses them.
+double threads_chosen(const Network& network, int ranks_per_host) {
+  constexpr double kMostCores = 1 << 16;
+  const auto cores = static_cast<std::size_t>(std::min(network.host.cores, kMostCores));
+  return static_cast<double>(transport::threads_per_lane({.of_host = cores, .usable = cores},
+                                                         static_cast<std::size_t>(ranks_per_host)));
+}
+
 Result<Network> read_network(const ModelOptions& options) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const auto folder = self.parent_path().parent_path() / "share" / "elastic" / "networks";
   auto network = model::read_network(options.network, folder);
   if (!network.ok()) return network.status().within("--network");
-  if (options.threads > 0) network.value().processor.threads = options.threads;
+  double& threads = network.value().processor.threads;
+  if (options.threads > 0) threads = options.threads;
+  if (threads == 0) threads = threads_chosen(network.value(), options.ranks_per_host);
   if (options.ignores_processor) {
     network.value().processor = {};
     network.value().host.cores = network.value().host.memory_rate = model::kUnlimited;
@@ -88,9 +99,11 @@ Row row_of(const ModelOptions& options, const Network& network, const Job& job, 
 void print_header(const ModelOptions& options, const Network& network, const Job& job) {
   std::printf("# elastic model: %d ranks on %d hosts, network %s: %s\n", job.hosts.size(),
               job.hosts.count(), network.name.c_str(), network.about.c_str());
-  std::printf("# calculated, not measured%s. flows of a link: %d, segments: %zu bytes\n",
-              options.ignores_processor ? ", for the network alone" : "", job.flows,
-              job.segment_bytes);
+  std::printf(
+      "# calculated, not measured%s. flows of a link: %d, threads of a rank: %g, "
+      "segments: %zu bytes\n",
+      options.ignores_processor ? ", for the network alone" : "", job.flows,
+      network.processor.threads, job.segment_bytes);
   std::printf("# share: of what the line allows, %.4g GB/s each way by 2 (hosts - 1) / hosts\n#\n",
               network.line.rate / 1e9);
   std::printf("# %11s %12s %18s %12s %7s %7s %7s %8s\n", "size", "count", "algorithm", "time",

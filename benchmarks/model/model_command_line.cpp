@@ -35,8 +35,8 @@ void ModelCommandLine::add(CLI::App& app) {
                    "TCP connections of a link between hosts [as many as elastic uses]")
       ->check(CLI::Range(1, kMostFlows));
   sub_->add_option("--threads", options_.threads,
-                   "As if so many threads of a rank shared its sending, receiving and reducing "
-                   "[one, as in elastic]")
+                   "As if so many threads of a rank shared what goes over TCP [as many as elastic "
+                   "takes on hosts with so many cores]")
       ->check(CLI::Range(1, kMostFlows));
   sub_->add_flag("--ignore-processor", options_.ignores_processor,
                  "As if cores and memory had no limit: what the network alone allows");

@@ -21,10 +21,16 @@ constexpr double kMostRate = 1e15;
 }  // namespace
 
 Fabric::Fabric(const Network& network, const plan::Hosts& hosts, int walked_hosts, int flows)
-    : network_(network), hosts_(hosts), one_for_all_(walked_hosts == 1), flows_(flows) {
+    : network_(network),
+      hosts_(hosts),
+      one_for_all_(walked_hosts == 1),
+      flows_(flows),
+      // Each thread moves flows of its own.
+      threads_(std::clamp<double>(network.processor.threads, 1, std::max(flows, 1))) {
   const auto count = static_cast<std::size_t>(walked_hosts) * kParts;
-  resources_.resize(count + static_cast<std::size_t>(hosts.size()),
-                    {.kind = Kind::kThread, .capacity = network.processor.threads});
+  const auto ranks = static_cast<std::size_t>(hosts.size());
+  resources_.resize(count + ranks, {.kind = Kind::kThread, .capacity = threads_});
+  resources_.resize(count + 2 * ranks, {.kind = Kind::kThread, .capacity = 1});
   const Network::Line& line = network.line;
   // One machine has the cores of all hosts: each of them has its part, or host 0 has all.
   const double cores = network.hosts_share_cores && one_for_all_
@@ -55,8 +61,10 @@ Activity Fabric::message(int from, int to, bool inside_host, std::size_t bytes,
     activity.use(of_host(to, kIn), 1);
   }
   const double receiving = inside_host ? (reduces ? 0 : processor.copy) : processor.receive;
-  use_processor(activity, from, fixed + share * (inside_host ? processor.copy : processor.send));
-  use_processor(activity, to, fixed + share * (receiving + (reduces ? processor.reduce : 0)));
+  const double sending = inside_host ? processor.copy : processor.send;
+  use_processor(activity, from, inside_host, fixed + share * sending);
+  use_processor(activity, to, inside_host,
+                fixed + share * (receiving + (reduces ? processor.reduce : 0)));
   const double passes = inside_host ? kCopyPasses : kTcpPasses;
   use_memory(activity, from, share * passes);
   use_memory(activity, to, share * (passes + (reduces ? kReducePasses : 0)));
@@ -65,14 +73,14 @@ Activity Fabric::message(int from, int to, bool inside_host, std::size_t bytes,
 
 Activity Fabric::reduction(int rank, std::size_t bytes) const {
   Activity activity{.left = static_cast<double>(bytes), .most_rate = kMostRate};
-  use_processor(activity, rank, network_.processor.reduce);
+  use_processor(activity, rank, /*owner=*/true, network_.processor.reduce);
   use_memory(activity, rank, kCopyPasses + kReducePasses);
   return activity;
 }
 
 Activity Fabric::copy(int rank, std::size_t bytes) const {
   Activity activity{.left = static_cast<double>(bytes), .most_rate = kMostRate};
-  use_processor(activity, rank, network_.processor.copy);
+  use_processor(activity, rank, /*owner=*/true, network_.processor.copy);
   use_memory(activity, rank, kCopyPasses);
   return activity;
 }
@@ -90,12 +98,14 @@ std::int32_t Fabric::of_host(int rank, Part part) const {
   return static_cast<std::int32_t>(host * kParts + part);
 }
 
-std::int32_t Fabric::thread(int rank) const {
-  return static_cast<std::int32_t>(resources_.size()) - hosts_.size() + rank;
+std::int32_t Fabric::threads(int rank) const {
+  return static_cast<std::int32_t>(resources_.size()) - 2 * hosts_.size() + rank;
 }
 
-void Fabric::use_processor(Activity& activity, int rank, double per_byte) const {
-  activity.use(thread(rank), per_byte);
+/// `owner`: the work of the thread that runs the operation alone, as all is but moving flows.
+void Fabric::use_processor(Activity& activity, int rank, bool owner, double per_byte) const {
+  activity.use(threads(rank), per_byte);
+  if (owner && threads_ > 1) activity.use(threads(rank) + hosts_.size(), per_byte);
   if (network_.host.cores < kUnlimited) activity.use(of_host(rank, kCores), per_byte);
 }
 

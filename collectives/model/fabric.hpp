@@ -12,9 +12,9 @@ namespace elastic::model {
 
 /// The resources of a job on a network, and what each step needs of them.
 ///
-/// A host has a line out, a line in, cores and memory; a rank has a thread, or several, each of
-/// which cannot use more than one core. A line with a burst has credit, as a token bucket has
-/// tokens.
+/// A host has a line out, a line in, cores and memory; a rank has a thread, or several that share
+/// what goes over TCP. Each of them cannot use more than one core. A line with a burst has credit,
+/// as a token bucket has tokens.
 class Fabric {
  public:
   enum class Kind : std::uint8_t { kLine, kThread, kCores, kMemory };
@@ -42,14 +42,15 @@ class Fabric {
   enum Part : std::uint8_t { kOut, kIn, kCores, kMemory, kParts };
 
   std::int32_t of_host(int rank, Part part) const;
-  std::int32_t thread(int rank) const;
-  void use_processor(Activity& activity, int rank, double per_byte) const;
+  std::int32_t threads(int rank) const;
+  void use_processor(Activity& activity, int rank, bool owner, double per_byte) const;
   void use_memory(Activity& activity, int rank, double passes) const;
 
   Network network_;
   plan::Hosts hosts_;
   bool one_for_all_;
   int flows_;
+  double threads_;  // of a rank
   std::vector<Resource> resources_;
 };
 

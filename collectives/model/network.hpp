@@ -26,7 +26,8 @@ struct Network {
   };
   /// What a rank spends; seconds, or seconds per byte.
   struct Processor {
-    double threads = 1;         ///< of a rank that share its sending, receiving and reducing
+    double threads =
+        0;  ///< of a rank that share what goes over TCP; 0: one, or as the caller chooses
     double message = 0;         ///< on a message over TCP, at each end
     double shared_message = 0;  ///< on a message through shared memory, at each end
     double send = 0;            ///< over TCP

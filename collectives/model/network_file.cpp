@@ -189,7 +189,7 @@ Network network_of(const File& file) {
                   .memory_rate = file.number("host", "memory_gb_per_second", kUnlimited) * kGiga,
                   .latency = seconds("host", "latency_us"),
                   .turn = seconds("host", "turn_us")};
-  network.processor = {.threads = file.number("processor", "threads", 1),
+  network.processor = {.threads = file.number("processor", "threads", 0),
                        .message = seconds("processor", "message_us"),
                        .shared_message = seconds("processor", "shared_message_us"),
                        .send = per_byte("send_gb_per_second"),

@@ -70,16 +70,16 @@ plan::LinkCosts link_costs(const Network& network, const plan::Hosts& hosts, int
   constexpr double kMeasured = 64 * 1024;
   const Network::Line& line = network.line;
   const double share = (line.burst >= kMeasured ? line.burst_rate : line.rate) / hosts.most_ranks();
-  const double thread = processor.threads / (processor.send + processor.receive);
+  const double threads = std::clamp<double>(processor.threads, 1, flows);
+  const double moving = threads / (processor.send + processor.receive);
   plan::LinkCosts costs;
   if (hosts.most_ranks() > 1) {
-    costs.inside =
-        cost_of(network.host.latency + 2 * processor.shared_message,
-                std::min(processor.threads / (2 * processor.copy), network.host.memory_rate / 2));
+    costs.inside = cost_of(network.host.latency + 2 * processor.shared_message,
+                           std::min(1 / (2 * processor.copy), network.host.memory_rate / 2));
   }
   if (hosts.count() > 1) {
     costs.between = cost_of(network.line.latency + 2 * processor.message,
-                            std::min({share, thread, network.line.flow_rate * flows}));
+                            std::min({share, moving, network.line.flow_rate * flows}));
   }
   costs.flows = static_cast<std::uint64_t>(flows);
   return costs;

@@ -52,6 +52,7 @@ void Schedule::fill_queues() {
     auto queue = std::find_if(queues_.begin(), queues_.end(),
                               [&](const Queue& each) { return each.peer == step.peer; });
     if (queue == queues_.end()) queue = queues_.insert(queue, Queue{step.peer, {}, {}});
+    if (step.kind == Step::Kind::kSend) sent_bytes_ += step.from.bytes;
     queue_of_[i] = static_cast<std::uint32_t>(queue - queues_.begin());
     (step.kind == Step::Kind::kSend ? queue->sends : queue->receives).push_back(index);
   }

@@ -26,6 +26,8 @@ class Schedule {
     return plan_.steps[static_cast<std::size_t>(index)];
   }
   std::size_t steps() const { return plan_.steps.size(); }
+  /// Of all messages that this rank sends.
+  std::size_t sent_bytes() const { return sent_bytes_; }
   std::size_t scratch_bytes() const { return plan_.scratch_bytes; }
   /// How many steps each step waits for.
   const std::vector<std::uint8_t>& waits() const { return waits_; }
@@ -49,6 +51,7 @@ class Schedule {
   void fill_queues();
 
   Plan plan_;
+  std::size_t sent_bytes_ = 0;
   std::vector<std::uint8_t> waits_;
   std::vector<std::size_t> first_;  // step's first entry in dependents_; one more than steps
   std::vector<std::int32_t> dependents_;

@@ -6,12 +6,15 @@
 
 namespace elastic::transport {
 
-/// A sum of bytes. One thread at a time adds to it, any thread reads it, and adding costs as much
-/// as for a plain number.
+/// A sum of bytes. Any thread reads it.
 class ByteCount {
  public:
+  /// For one thread at a time: costs as much as for a plain number.
   void add(std::size_t bytes) {
     bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  }
+  void add_from_any_thread(std::size_t bytes) {
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 

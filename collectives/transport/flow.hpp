@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,8 +12,6 @@
 namespace elastic::transport {
 
 struct Link::Flow {
-  static constexpr std::size_t kNoMessage = static_cast<std::size_t>(-1);
-
   /// The use of the payload that is being read.
   enum class PayloadAction { kNone, kApply, kNote, kDrop };
 
@@ -25,14 +25,15 @@ struct Link::Flow {
   std::array<std::byte, FrameHeader::kBytes> header_out{};
   std::span<const std::byte> header_left;
   std::span<const std::byte> payload_left;
-  std::size_t message_out = kNoMessage;  // whose stripe it is
-  std::vector<std::byte> own_payload;    // of a note, or of a frame whose message was abandoned
+  std::optional<LinkMessages::Stripe> stripe;  // the payload, if it is one
+  std::vector<std::byte> own_payload;  // of a note, or of a frame whose message was abandoned
 
   // The frame being read.
   bool has_header = false;
-  bool deferred = false;  // its time has not come: read no further
+  std::uint64_t deferred_at = 0;  // LinkMessages::changes: until then its time has not come
   FrameHeader header;
   PayloadAction payload_action = PayloadAction::kNone;
+  Sink sink;  // for kApply
   std::size_t payload_read = 0;
   PayloadChecksum received;  // of what was read of the payload, where the frame has a checksum
   std::vector<std::byte> note;

@@ -7,16 +7,10 @@
 #include <sys/socket.h>
 
 #include "collectives/transport/flow.hpp"
+#include "collectives/transport/flow_threads.hpp"
 #include "collectives/transport/ring/eager_channel.hpp"
 
 namespace elastic::transport {
-
-namespace {
-
-/// Nothing is expected on a flow that is not used, and every look is a system call.
-constexpr unsigned kRoundsPerLook = 256;
-
-}  // namespace
 
 Link::Link(std::vector<StreamPtr> streams, std::string peer_name)
     : peer_name_(std::move(peer_name)),
@@ -29,35 +23,44 @@ Link::Link(std::vector<StreamPtr> streams, std::string peer_name)
 Link::~Link() = default;
 
 void Link::begin(const OpTag& tag, const Fingerprint& fingerprint) {
-  tag_ = tag;
-  fingerprint_ = fingerprint;
-  out_.clear();
-  in_.clear();
-  pull_ = 0;
-  sent_ = 0;
-  received_ = 0;
+  messages_.begin(tag, fingerprint);
   looked_since_loss_ = false;
-  for (const auto& flow : flows_) flow->deferred = false;
 }
 
 void Link::receive(const Sink& sink) {
-  in_.push_back({sink});
+  messages_.post_receive(sink);
   looked_since_loss_ = false;
-  for (const auto& flow : flows_) flow->deferred = false;
+  if (threads_ != nullptr) threads_->posted();
 }
 
-bool Link::complete() const {
-  return sent_ == out_.size() && received_ == in_.size();
+void Link::share(FlowThreads* threads) {
+  threads_ = threads;
+  messages_.share(threads != nullptr);
+}
+
+FlowShare Link::own_share() const {
+  return threads_ == nullptr ? FlowShare() : FlowShare{0, threads_->count()};
+}
+
+Status Link::progress_share(const FlowShare& share, bool looks_at_all, bool& moved) {
+  for (std::size_t i = share.index; i < flows_.size(); i += share.of) {
+    Flow& flow = *flows_[i];
+    if (flow.idle() && !looks_at_all) continue;
+    if (Status status = write_flow(flow, moved); !status.ok()) return status;
+    if (Status status = read_flow(flow, moved); !status.ok()) return status;
+  }
+  return {};
 }
 
 Status Link::progress(bool& moved) {
   if (broken_) return Status(Code::kPeerLost, "the link to " + peer_name_ + " is broken", peer_);
+  const bool looks_at_all = rounds_++ % kRoundsPerLook == 0;
+  if (threads_ != nullptr) return progress_share(own_share(), looks_at_all, moved);
   // Data that a peer sent before it went is good, on the stream that ended and on all others: its
   // loss counts once there is nothing left to read, now or later in this operation.
   Status lost;
   bool moved_here = false;
   bool later = false;
-  const bool looks_at_all = rounds_++ % kRoundsPerLook == 0;
   for (std::size_t i = 0, first = turn_; i < flows_.size(); ++i) {
     const auto& flow = flows_[(first + i) % flows_.size()];
     if (flow->idle() && !looks_at_all) continue;
@@ -68,7 +71,7 @@ Status Link::progress(bool& moved) {
       flow->lost = true;
       lost = status;
     }
-    later = later || (flow->deferred && of_this_operation(flow->header));
+    later = later || (is_deferred(*flow) && messages_.same_operation(flow->header));
   }
   moved = moved || moved_here;
   if (!lost.ok() && !looks_at_all && !looked_since_loss_) {
@@ -87,26 +90,23 @@ Status Link::fail(const Status& status) {
     // good and never make a new one.
     hang_up();
   }
-  return Status(status.code(), peer_name_ + ": " + status.message(), peer_, tag_.generation);
+  return Status(status.code(), peer_name_ + ": " + status.message(), peer_,
+                messages_.tag().generation);
 }
 
 void Link::abandon() {
   if (EagerChannel* const channel = eager_channel(); channel != nullptr) channel->forget();
   for (const auto& flow : flows_) {
-    if (flow->message_out != Flow::kNoMessage) {
+    if (flow->stripe) {
       // The peer counts on the rest of this frame; the caller's memory is no longer ours to read.
       flow->own_payload.assign(flow->payload_left.begin(), flow->payload_left.end());
       flow->payload_left = flow->own_payload;
-      flow->message_out = Flow::kNoMessage;
+      flow->stripe.reset();
     }
     if (flow->payload_action == Flow::PayloadAction::kApply)
       flow->payload_action = Flow::PayloadAction::kDrop;
   }
-  out_.clear();
-  in_.clear();
-  pull_ = 0;
-  sent_ = 0;
-  received_ = 0;
+  messages_.clear();
 }
 
 std::optional<std::vector<std::byte>> Link::take_note(std::uint64_t generation) {
@@ -120,13 +120,20 @@ std::optional<std::vector<std::byte>> Link::take_note(std::uint64_t generation) 
 }
 
 bool Link::prepare_wait(std::vector<pollfd>& watched) {
-  bool idle = true;
   watched_at_ = watched.size();
-  for (const auto& flow : flows_) {
+  return prepare_share_wait(own_share(), /*also_unused=*/false, watched);
+}
+
+bool Link::prepare_share_wait(const FlowShare& share, bool also_unused,
+                              std::vector<pollfd>& watched) {
+  bool idle = true;
+  for (std::size_t i = share.index; i < flows_.size(); i += share.of) {
+    const auto& flow = flows_[i];
     short events = 0;
-    idle = flow->stream->prepare_wait(!flow->deferred, flow->writing(), events) && idle;
+    idle = flow->stream->prepare_wait(!is_deferred(*flow), flow->writing(), events) && idle;
     // poll(2) would return at once for ever for what is at its end; a negative one it skips.
-    watched.push_back({flow->lost || flow->idle() ? -1 : flow->stream->fd(), events, 0});
+    const bool skipped = flow->lost || (flow->idle() && !also_unused);
+    watched.push_back({skipped ? -1 : flow->stream->fd(), events, 0});
     if (pending(*flow)) idle = false;
   }
   return idle;
@@ -135,29 +142,36 @@ bool Link::prepare_wait(std::vector<pollfd>& watched) {
 /// Whether `progress` could move something without anything happening at the stream: a frame not
 /// begun, bytes left for the next round, or a deferred header whose time has come since.
 bool Link::pending(const Flow& flow) const {
-  const bool to_begin = (pull_ < out_.size() && flow.in_use) ||
+  const bool to_begin = (flow.in_use && messages_.has_stripes()) ||
                         (&flow == flows_.front().get() && !notes_out_.empty());
   const bool to_admit =
-      flow.has_header && flow.payload_action == Flow::PayloadAction::kNone && !flow.deferred;
+      flow.has_header && flow.payload_action == Flow::PayloadAction::kNone && !is_deferred(flow);
   return (to_begin && !flow.writing() && !flow.lost) || flow.unfinished || to_admit;
 }
 
 void Link::watch_idle(std::span<pollfd> watched) const {
-  for (std::size_t i = 0; i < flows_.size(); ++i) {
-    if (flows_[i]->idle()) watched[watched_at_ + i].fd = flows_[i]->stream->fd();
+  const FlowShare share = own_share();
+  for (std::size_t i = share.index, at = watched_at_; i < flows_.size(); i += share.of, ++at) {
+    if (flows_[i]->idle()) watched[at].fd = flows_[i]->stream->fd();
   }
 }
 
 void Link::finish_wait(std::span<const pollfd> watched) {
-  for (std::size_t i = 0; i < flows_.size(); ++i) {
+  const FlowShare share = own_share();
+  for (std::size_t i = share.index, at = watched_at_; i < flows_.size(); i += share.of, ++at) {
+    // One of those that are hardly ever looked at may have ended the sleep.
+    const bool nothing_came = at < watched.size() && watched[at].revents == 0;
+    if (!nothing_came && flows_[i]->idle()) rounds_ = 0;
+  }
+  finish_share_wait(share);
+}
+
+void Link::finish_share_wait(const FlowShare& share) {
+  for (std::size_t i = share.index; i < flows_.size(); i += share.of) {
     const auto& flow = flows_[i];
     flow->stream->finish_wait();
-    // One of those that are hardly ever looked at may have ended the sleep.
-    const bool nothing_came =
-        watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
-    if (!nothing_came && flow->idle()) rounds_ = 0;
     // No thread reads a deferred stream to its end.
-    if (flow->deferred && flow->stream->peer_gone()) flow->lost = true;
+    if (is_deferred(*flow) && flow->stream->peer_gone()) flow->lost = true;
   }
 }
 

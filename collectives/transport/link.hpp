@@ -14,37 +14,19 @@
 #include "base/status.hpp"
 #include "collectives/transport/byte_count.hpp"
 #include "collectives/transport/frame.hpp"
+#include "collectives/transport/link_messages.hpp"
 #include "collectives/transport/shared_memory_features.hpp"
+#include "collectives/transport/sink.hpp"
 #include "collectives/transport/stream.hpp"
 
 namespace elastic::transport {
 
-/// How received bytes are combined with an operand: whole elements, result = operand op received.
-struct Combine {
-  /// `into` may be `left` or `right`.
-  using Function = void (*)(std::byte* into, const std::byte* left, const std::byte* right,
-                            std::size_t elements);
-  Function function = nullptr;  ///< null: copy
-  std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
-  const std::byte* operand = nullptr;  ///< as long as the message; null: the bytes already in
-                                       ///< Sink::into
-  bool received_first = false;         ///< result = received op operand
-};
+class FlowThreads;
 
-/// Told of memory that a message is about to be written to, so that it can be kept as it was.
-class Overwriting {
- public:
-  virtual void about_to(std::span<std::byte> memory) = 0;
-
- protected:
-  ~Overwriting() = default;
-};
-
-/// Where a message goes.
-struct Sink {
-  std::span<std::byte> into;
-  Combine combine{};
-  Overwriting* overwriting = nullptr;  ///< called once for each byte of `into`; may be null
+/// Every `of`-th flow of a link, from number `index` on: what one of several threads moves.
+struct FlowShare {
+  std::size_t index = 0;
+  std::size_t of = 1;
 };
 
 /// Messages between two workers in one lane, over one or several flows: a flow is a stream with the
@@ -55,7 +37,8 @@ struct Sink {
 /// message travels in stripes, which each flow pulls when it is free; they may arrive in any order
 /// and are applied as they come.
 ///
-/// Owned by one thread at a time (the one that runs the lane's operation). Nothing blocks.
+/// Owned by one thread at a time (the one that runs the lane's operation). Nothing blocks. While it
+/// is `share`d, each of several threads moves some of the flows.
 class Link {
  public:
   /// `streams`, one for each flow, is not empty; all lead to the same peer. `peer_name` is for
@@ -90,9 +73,23 @@ class Link {
 
   /// Messages of this operation whose last byte was handed to the streams / arrived and applied
   /// (counting only those before which nothing is missing).
-  std::size_t sent() const { return sent_; }
-  std::size_t received() const { return received_; }
-  bool complete() const;  ///< everything posted was sent or received
+  std::size_t sent() const { return messages_.sent(); }
+  std::size_t received() const { return messages_.received(); }
+  /// Everything posted was sent or received.
+  bool complete() const { return messages_.complete(); }
+
+  /// From now on `threads` move the flows: the owner the first share, by `progress`, and the others
+  /// theirs, by `progress_share`. They are told of all messages that are posted, and tell the owner
+  /// of all that are complete. While the link is shared `progress` does not break it: after a
+  /// failure the owner has to end the sharing, and finds the failure again. Null: ends it. No other
+  /// thread may be at work on the link when this is called.
+  void share(FlowThreads* threads);
+  /// `progress` of the flows in `share`. `looks_at_all`: also of those not in use.
+  Status progress_share(const FlowShare& share, bool looks_at_all, bool& moved);
+  /// `prepare_wait` and `finish_wait` for the flows in `share`; `also_unused`: watches those that
+  /// are not in use, too.
+  bool prepare_share_wait(const FlowShare& share, bool also_unused, std::vector<pollfd>& watched);
+  void finish_share_wait(const FlowShare& share);
 
   /// The eager channel to the peer; null if there is none.
   EagerChannel* eager_channel() const {
@@ -150,68 +147,53 @@ class Link {
   const char* transport() const;  ///< of its streams
   const std::string& peer_name() const { return peer_name_; }
 
-  static constexpr std::size_t kStripeBytes = 256 * 1024;
-  static constexpr std::size_t kLeastStripeBytes = 64 * 1024;
+  /// Flows that are not in use are looked at in one round of so many: nothing is expected there,
+  /// and every look is a system call.
+  static constexpr unsigned kRoundsPerLook = 256;
+  static constexpr std::size_t kStripeBytes = LinkMessages::kStripeBytes;
   static constexpr std::size_t kMaxNoteBytes = 1 << 20;
   /// Notes that wait to be taken. More of them: the peer does not keep to the protocol.
   static constexpr std::size_t kMaxNotes = 65536;
   static constexpr std::size_t kMaxUntakenBytes = 64 << 20;
 
  private:
-  /// A message on its way out. Several streams may have stripes of it in hand.
-  struct Outgoing {
-    std::span<const std::byte> payload;
-    std::size_t pulled = 0;   // bytes that streams have taken charge of
-    std::size_t written = 0;  // bytes handed to the streams
-    bool started = false;     // its first frame has been pulled: an empty message has one, too
-    bool done = false;
-  };
-  /// A message that is expected.
-  struct Incoming {
-    Sink sink;
-    std::size_t claimed = 0;  // bytes of the stripes that were let in
-    std::size_t arrived = 0;  // bytes of those that were applied to their end
-    bool done = false;
-  };
   /// One stream and the frames that are partly on it, one each way.
   struct Flow;
 
   Flow& first_flow() { return *flows_.front(); }
   Status write_flow(Flow& flow, bool& moved);
   bool load_next_frame(Flow& flow);
-  std::size_t stripe_bytes(const Outgoing& message) const;
-  void load_stripe(Flow& flow, Outgoing& message);
-  void count_sent(std::size_t message);
+  bool load_note(Flow& flow);
+  bool load_stripe(Flow& flow);
+  void frame_written(Flow& flow);
+  void count_bytes(std::size_t bytes);
   Status read_flow(Flow& flow, bool& moved);
   Status read_header(Flow& flow, bool& moved);
   Status admit(Flow& flow);
   Status admit_data(Flow& flow);
-  bool of_this_operation(const FrameHeader& header) const;
+  Status admit_note(Flow& flow);
+  bool is_deferred(const Flow& flow) const;
   Status read_payload(Flow& flow, bool& moved);
   Status apply(Flow& flow, std::size_t& taken);
   static void account(Flow& flow, std::span<const std::byte> bytes);
   Status verify(const Flow& flow) const;
   void finish_payload(Flow& flow);
   bool pending(const Flow& flow) const;
+  FlowShare own_share() const;
   Status fail(const Status& status);
 
   int peer_ = -1;
   std::string peer_name_;
   const std::shared_ptr<ByteCount> bytes_ = std::make_shared<ByteCount>();
-  OpTag tag_;
-  Fingerprint fingerprint_;
+  LinkMessages messages_;
   std::vector<std::unique_ptr<Flow>> flows_;
+  FlowThreads* threads_ = nullptr;       // that move flows, too; null: the link is not shared
   SharedMemoryFeatures* shared_memory_;  // of the first stream; null: it has none
   std::size_t in_use_;                   // of flows_, from the first on
-  std::size_t turn_ = 0;            // the one to begin with: a free flow must not take all stripes
-  unsigned rounds_ = 0;             // of `progress`; the others are not looked at in each
-  bool looked_since_loss_ = false;  // at all flows, and nothing moved
-  std::size_t watched_at_ = 0;      // where `prepare_wait` has put the first
-  std::vector<Outgoing> out_;
-  std::vector<Incoming> in_;
-  std::size_t pull_ = 0;  // the message that streams pull stripes of
-  std::size_t sent_ = 0;
-  std::size_t received_ = 0;
+  std::size_t turn_ = 0;             // the one to begin with: a free flow must not take all stripes
+  unsigned rounds_ = 0;              // of `progress`; the others are not looked at in each
+  bool looked_since_loss_ = false;   // at all flows, and nothing moved
+  std::size_t watched_at_ = 0;       // where `prepare_wait` has put the first
   std::atomic<bool> broken_{false};  // the control thread asks, too
 
   struct Note {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "collectives/transport/flow.hpp"
+#include "collectives/transport/flow_threads.hpp"
 #include "collectives/transport/link.hpp"
 
 namespace elastic::transport {
@@ -18,13 +19,18 @@ constexpr std::size_t kMostPerRound = 2 * Link::kStripeBytes;
 
 }  // namespace
 
+/// Whether what has come has to wait for a later operation, or for a message to be posted.
+bool Link::is_deferred(const Flow& flow) const {
+  return flow.deferred_at == messages_.changes();
+}
+
 Status Link::read_flow(Flow& flow, bool& moved) {
-  if (flow.lost && flow.deferred && !of_this_operation(flow.header)) {
+  if (flow.lost && is_deferred(flow) && !messages_.same_operation(flow.header)) {
     return Status(Code::kPeerLost, "the peer is gone");
   }
   flow.unfinished = false;
   std::size_t brought = 0;
-  while (!flow.deferred) {
+  while (!is_deferred(flow)) {
     if (brought >= kMostPerRound) {
       flow.unfinished = true;
       return {};
@@ -35,7 +41,7 @@ Status Link::read_flow(Flow& flow, bool& moved) {
     }
     if (flow.payload_action == Flow::PayloadAction::kNone) {
       if (Status status = admit(flow); !status.ok()) return status;
-      if (flow.deferred) return {};
+      if (flow.payload_action == Flow::PayloadAction::kNone) return {};
     }
     const std::size_t before = flow.payload_read;
     if (Status status = read_payload(flow, moved); !status.ok()) return status;
@@ -66,10 +72,14 @@ Status Link::read_header(Flow& flow, bool& moved) {
   return {};
 }
 
-/// Decides what becomes of the payload behind a header, or parks the flow until that can be
-/// decided.
+/// Decides what becomes of the payload behind a header, or defers that.
 Status Link::admit(Flow& flow) {
-  if (flow.header.kind == FrameKind::kData) return admit_data(flow);
+  return flow.header.kind == FrameKind::kData ? admit_data(flow) : admit_note(flow);
+}
+
+/// Notes come over the first flow, as `load_next_frame` sends them: one thread alone has them.
+Status Link::admit_note(Flow& flow) {
+  if (&flow != &first_flow()) return Status(Code::kProtocol, "a note came over another flow");
   if (flow.header.length > kMaxNoteBytes || notes_in_.size() >= kMaxNotes ||
       note_bytes_ + flow.header.length > kMaxUntakenBytes) {
     return Status(Code::kProtocol, "too large a note, or too many");
@@ -79,51 +89,28 @@ Status Link::admit(Flow& flow) {
   return {};
 }
 
-bool Link::of_this_operation(const FrameHeader& header) const {
-  return header.tag.generation == tag_.generation && header.tag.position == tag_.position;
-}
-
 Status Link::admit_data(Flow& flow) {
+  using Kind = LinkMessages::Admission::Kind;
   const FrameHeader& header = flow.header;
-  if (header.tag < tag_) {
-    flow.payload_action = Flow::PayloadAction::kDrop;
-    return {};
+  const Result<LinkMessages::Admission> admitted = messages_.admit(header, peer_);
+  if (!admitted.ok()) return admitted.status();
+  switch (admitted.value().kind) {
+    case Kind::kDrop:
+      flow.payload_action = Flow::PayloadAction::kDrop;
+      break;
+    case Kind::kDefer:
+      flow.deferred_at = admitted.value().changes;
+      break;
+    case Kind::kApply:
+      flow.payload_action = Flow::PayloadAction::kApply;
+      flow.sink = admitted.value().sink;
+      if (threads_ != nullptr) threads_->after_receiving();
+      if (flow.sink.overwriting != nullptr) {
+        flow.sink.overwriting->about_to(flow.sink.into.subspan(
+            static_cast<std::size_t>(header.offset), static_cast<std::size_t>(header.length)));
+      }
+      break;
   }
-  if (header.tag > tag_) {
-    if (of_this_operation(header) && header.tag.phase == OpTag::kAbortOperation &&
-        tag_.phase == OpTag::kNormal) {
-      return Status(Code::kOperationAborted,
-                    "another rank found that the ranks call different things");
-    }
-    flow.deferred = true;
-    return {};
-  }
-  if (tag_.phase == OpTag::kNormal && header.fingerprint != fingerprint_) {
-    return mismatch(fingerprint_, peer_, header.fingerprint);
-  }
-  if (header.message >= in_.size()) {
-    flow.deferred = true;
-    return {};
-  }
-  Incoming& message = in_[header.message];
-  const std::size_t bytes = message.sink.into.size();
-  const std::size_t element = message.sink.combine.element;
-  // More stripes than the message has bytes would be written to memory that is no longer ours.
-  if (message.done || header.length > bytes - message.claimed || header.offset > bytes ||
-      header.length > bytes - header.offset || header.length % element != 0 ||
-      header.offset % element != 0) {
-    return Status(Code::kProtocol, "message " + std::to_string(header.message) +
-                                       " has a stripe of " + std::to_string(header.length) +
-                                       " bytes at " + std::to_string(header.offset) +
-                                       ", which does not fit its " + std::to_string(bytes) +
-                                       " bytes of " + std::to_string(element) + " each");
-  }
-  message.claimed += header.length;
-  if (message.sink.overwriting != nullptr) {
-    message.sink.overwriting->about_to(message.sink.into.subspan(
-        static_cast<std::size_t>(header.offset), static_cast<std::size_t>(header.length)));
-  }
-  flow.payload_action = Flow::PayloadAction::kApply;
   return {};
 }
 
@@ -185,7 +172,7 @@ Status Link::verify(const Flow& flow) const {
 /// Puts what has arrived of a stripe where its message goes: copied there, or combined with what is
 /// there straight from where it was received.
 Status Link::apply(Flow& flow, std::size_t& taken) {
-  const Sink& sink = in_[flow.header.message].sink;
+  const Sink& sink = flow.sink;
   const std::size_t left = flow.header.length - flow.payload_read;
   const std::size_t offset = static_cast<std::size_t>(flow.header.offset) + flow.payload_read;
   const std::span<std::byte> into = sink.into.subspan(offset, left);
@@ -220,10 +207,8 @@ void Link::finish_payload(Flow& flow) {
     notes_in_.push_back({flow.header.tag.generation, std::move(flow.note)});
     flow.note.clear();
   } else if (flow.payload_action == Flow::PayloadAction::kApply) {
-    Incoming& message = in_[flow.header.message];
-    message.arrived += flow.header.length;
-    message.done = message.arrived == message.sink.into.size();
-    while (received_ < in_.size() && in_[received_].done) ++received_;
+    messages_.stripe_received(flow.header);
+    if (threads_ != nullptr) threads_->completed();
   }
   flow.payload_action = Flow::PayloadAction::kNone;
 }

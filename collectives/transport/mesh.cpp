@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <poll.h>
-#include <sched.h>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/interrupt.hpp"
+#include "collectives/transport/idle_rounds.hpp"
 
 namespace elastic::transport {
 
@@ -19,11 +19,13 @@ constexpr Milliseconds kLookEvery{100};
 }  // namespace
 
 Mesh::Mesh(int rank, std::vector<LinkPtr> links, std::shared_ptr<EventFd> abort_event,
-           std::shared_ptr<LinkSource> source)
+           std::shared_ptr<LinkSource> source, const ThreadUse& threads)
     : rank_(rank),
       links_(links.size()),
       source_(std::move(source)),
-      abort_event_(std::move(abort_event)) {
+      abort_event_(std::move(abort_event)),
+      thread_use_(threads),
+      threads_(threads.count > 1 ? std::make_unique<FlowThreads>(threads.count) : nullptr) {
   abort_event_->clear();
   for (std::size_t peer = 0; peer < links.size(); ++peer) {
     if (links[peer]) add(static_cast<int>(peer), std::move(links[peer]));
@@ -94,6 +96,7 @@ Status Mesh::take_arrivals() {
 
 Status Mesh::progress(bool& moved) {
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
+  if (lent() && threads_->stopped()) return Status(Code::kPeerLost, "a thread met a failure", -1);
   for (const LinkPtr& link : linked_) {
     if (Status status = link->progress(moved); !status.ok()) return status;
   }
@@ -112,37 +115,53 @@ Status Mesh::progress_and_check_peers() {
   return {};
 }
 
-Status Mesh::run_until(const std::function<bool()>& done) {
-  int idle = 0;
-  TimePoint spin_end;
-  while (!done()) {
+Status Mesh::run_until(const std::function<bool()>& done, std::size_t bytes) {
+  if (threads_ != nullptr && bytes >= thread_use_.from_bytes) {
+    if (std::vector<LinkPtr> several = links_to_lend(); !several.empty()) {
+      const Status status = run_shared(done, std::move(several));
+      if (status.ok() || status.code() == Code::kAborted) return status;
+    }
+  }
+  return run_rounds(done);  // from the beginning, or from where a failure has stopped the threads
+}
+
+Status Mesh::run_shared(const std::function<bool()>& done, std::vector<LinkPtr> links) {
+  Status status;
+  {
+    const FlowThreads::Loan loan(*threads_, std::move(links));
+    status = run_rounds(done);
+  }
+  threads_->rethrow();
+  return status;
+}
+
+/// The links whose messages go over several flows.
+std::vector<LinkPtr> Mesh::links_to_lend() const {
+  std::vector<LinkPtr> several;
+  std::ranges::copy_if(linked_, std::back_inserter(several),
+                       [](const LinkPtr& link) { return link->flows_in_use() > 1; });
+  return several;
+}
+
+Status Mesh::run_rounds(const std::function<bool()>& done) {
+  IdleRounds rounds(backoff_);
+  for (;;) {
+    if (lent()) told_ = threads_->owner().told();
+    if (done()) break;
     bool moved = false;
     if (Status status = progress(moved); !status.ok()) {
       // A peer may be done and gone: its last message and its end arrive in one round.
       return status.code() == Code::kPeerLost && done() ? Status() : status;
     }
     if (moved) {
-      if (std::exchange(idle, 0) > 0) backoff_.waited();
-      continue;
+      rounds.end();
+    } else if (!rounds.look_again()) {
+      if (Status status = wait(); !status.ok()) return status;
+      rounds.slept();
     }
-    if (++idle == 1) spin_end = migration_spin_end();
-    if (idle <= backoff_.spins() || Clock::now() < spin_end) continue;
-    if (idle <= backoff_.spins() + backoff_.yields()) {
-      yield();
-      continue;
-    }
-    if (Status status = wait(); !status.ok()) return status;
-    backoff_.waited(/*slept=*/true);
-    idle = 0;
   }
-  if (idle > 0) backoff_.waited();
+  rounds.end();
   return {};
-}
-
-void Mesh::yield() {
-  const TimePoint before = Clock::now();
-  ::sched_yield();
-  backoff_.yielded(Clock::now() - before);
 }
 
 Status Mesh::wait(int also_fd) {
@@ -151,8 +170,13 @@ Status Mesh::wait(int also_fd) {
   watched_.push_back({abort_event_->fd(), POLLIN, 0});
   if (also_fd >= 0) watched_.push_back({also_fd, POLLIN, 0});
   bool idle = true;
+  if (lent()) {
+    watched_.push_back(threads_->owner().watched());
+    idle = threads_->owner().prepare(told_);
+  }
   for (const LinkPtr& link : linked_) idle = link->prepare_wait(watched_) && idle;
   const Status slept = idle ? sleep() : Status();
+  if (lent()) threads_->owner().finish();
   for (const LinkPtr& link : linked_) link->finish_wait(watched_);
   if (!slept.ok()) return slept;
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);

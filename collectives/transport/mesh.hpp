@@ -13,6 +13,7 @@
 #include "base/event_fd.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
+#include "collectives/transport/flow_threads.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/link_source.hpp"
 #include "collectives/transport/spin_backoff.hpp"
@@ -30,10 +31,10 @@ class Mesh {
   /// `links[r]` leads to rank r; links[rank] is null, and so are those that `source` gives when
   /// they are required. `abort_event` wakes the thread that waits here, and is cleared: it can be
   /// that of an earlier mesh in which no thread waits any more, so that a change of the view takes
-  /// no descriptor.
+  /// no descriptor. `threads` is for operations over links with several flows.
   Mesh(int rank, std::vector<LinkPtr> links,
        std::shared_ptr<EventFd> abort_event = std::make_shared<EventFd>(),
-       std::shared_ptr<LinkSource> source = nullptr);
+       std::shared_ptr<LinkSource> source = nullptr, const ThreadUse& threads = {});
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(links_.size()); }
@@ -61,7 +62,8 @@ class Mesh {
   /// Progresses until `done()`: spins, then yields, then sleeps in poll(2) on all links and on the
   /// abort event. `done` is called before every round, so also at the start, and when a peer is
   /// lost. It has to be cheap. Once it returns true the wait has succeeded, even if a peer is lost.
-  Status run_until(const std::function<bool()>& done);
+  /// `bytes` are about to be sent: if they are many, FlowThreads help.
+  Status run_until(const std::function<bool()>& done, std::size_t bytes = 0);
 
   /// Spins and yields as `run_until` does, but without looking at the links, and for a moment only.
   /// \returns whether `done()` became true.
@@ -101,7 +103,7 @@ class Mesh {
   template <typename Done>
   bool yield_briefly(const Done& done) {
     for (int i = std::min(backoff_.yields(), kBriefYields); i > 0 && !aborted(); --i) {
-      yield();
+      backoff_.yield();
       if (done()) return true;
     }
     return false;
@@ -118,10 +120,13 @@ class Mesh {
     std::vector<std::pair<int, Result<LinkPtr>>> arrived ELASTIC_GUARDED_BY(mutex);
   };
 
+  Status run_rounds(const std::function<bool()>& done);
+  Status run_shared(const std::function<bool()>& done, std::vector<LinkPtr> links);
+  std::vector<LinkPtr> links_to_lend() const;
+  bool lent() const { return threads_ != nullptr && threads_->on_loan(); }
   void request(int rank);
   Status take_arrivals();
   void add(int rank, LinkPtr link);
-  void yield();
   Status sleep();
 
   int rank_;
@@ -135,6 +140,9 @@ class Mesh {
   std::vector<pollfd> watched_;
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
+  const ThreadUse thread_use_;
+  const std::unique_ptr<FlowThreads> threads_;  // null: the owner alone
+  std::uint64_t told_ = 0;                      // by the threads, when a round began
   SpinBackoff backoff_;
   unsigned looks_ = 0;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <sched.h>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -44,6 +45,11 @@ class SpinBackoff {
   bool migration_spin() const { return waits_with_yields_ >= migration_spin_after_; }
   int yields() const { return waits_without_yields_ > 0 ? 0 : kMostYields; }
 
+  void yield() {
+    const TimePoint before = Clock::now();
+    ::sched_yield();
+    yielded(Clock::now() - before);
+  }
   /// A yield took so long.
   void yielded(Duration took) {
     least_ = std::clamp(took, kLeast, least_);

@@ -194,9 +194,15 @@ struct Options {
   std::string data_ports;
 
   /// TCP connections per link, 1 to 64: a cloud network that caps a single flow wants several. 0:
-  /// one on a host; between hosts about 8 for all workers of a host together, of which a measured
+  /// one on a host; between hosts about 16 for all workers of a host together, of which a measured
   /// number carries data. The same on all workers, or nothing is measured. ELASTIC_TCP_STREAMS.
   int tcp_streams = 0;
+
+  /// Threads of this worker that move the bytes of a large tensor over links of several TCP
+  /// connections, the one that calls or the coordinator included. 0: one for every four cores that
+  /// a worker of the host has, and at most four. More than one also need several connections
+  /// (`tcp_streams`). Workers may differ. ELASTIC_TCP_THREADS.
+  int tcp_threads = 0;
 
   /// Congestion control of TCP connections between workers, such as "reno", "cubic" or "bbr".
   /// Empty: the system's, except between workers on one host, where it is "reno": there is no

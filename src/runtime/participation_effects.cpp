@@ -94,12 +94,17 @@ void ParticipationEffects::install(const rendezvous::View& view) {
   log::info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
             summary->members->size(), view.cause);
   warn_of_forgery(*summary);
-  const auto lane_views = assemble(
-      view, summary->members, std::exchange(links_, {}), parts_.abort_events, parts_.backends,
-      [this](const auto& incarnations, auto lane, auto generation) {
-        return linker_->source(incarnations, lane, generation, kLinkDeadline);
-      },
-      all_linked());
+  const LaneParts parts{
+      .abort_events = parts_.abort_events,
+      .backends = parts_.backends,
+      .sources =
+          [this](const auto& incarnations, auto lane, auto generation) {
+            return linker_->source(incarnations, lane, generation, kLinkDeadline);
+          },
+      .all_linked = all_linked(),
+      .tcp_threads = parts_.options.tcp_threads,
+  };
+  const auto lane_views = assemble(view, summary->members, std::exchange(links_, {}), parts);
   if (!lane_views.ok()) return end(lane_views.status());
   parts_.status.set_view(summary);
   parts_.clock.install(view.generation);

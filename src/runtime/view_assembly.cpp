@@ -8,6 +8,7 @@
 
 #include "collectives/plan/hosts.hpp"
 #include "collectives/plan/neighbours.hpp"
+#include "collectives/transport/flow_count.hpp"
 
 namespace elastic::runtime {
 
@@ -35,6 +36,13 @@ std::vector<int> hosts_of(const rendezvous::View& view) {
 
 bool links_all(const rendezvous::View& view, int all_linked) {
   return view.members.size() <= static_cast<std::size_t>(all_linked);
+}
+
+/// Threads that move the bytes of large operations of `rank`.
+std::size_t threads_of(int asked_for, const std::vector<int>& hosts, int rank) {
+  if (asked_for > 0) return static_cast<std::size_t>(asked_for);
+  const auto here = std::ranges::count(hosts, hosts[static_cast<std::size_t>(rank)]);
+  return transport::threads_per_lane(transport::count_cores(), static_cast<std::size_t>(here));
 }
 
 /// The members that `self` is linked with from the start.
@@ -150,10 +158,10 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
 
 Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
-    const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Backends& backends, const LinkSources& sources, int all_linked) {
+    const std::vector<transport::Linker::LinksOfPeer>& links, const LaneParts& parts) {
   const std::vector<int> hosts = hosts_of(view);
-  const bool all = links_all(view, all_linked);
+  const bool all = links_all(view, parts.all_linked);
+  const std::size_t threads = threads_of(parts.tcp_threads, hosts, members->rank);
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     std::vector<transport::LinkPtr> by_rank(view.members.size());
@@ -167,10 +175,12 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     lane_view->members = members;
     lane_view->all_linked = all;
     lane_view->mesh = std::make_shared<transport::Mesh>(
-        members->rank, std::move(by_rank), abort_events[lane],
-        all ? nullptr : sources(members->incarnations, lane, view.generation));
-    auto backend = backends.make(members->incarnations[static_cast<std::size_t>(members->rank)],
-                                 view.generation, lane, lane_view->mesh, hosts);
+        members->rank, std::move(by_rank), parts.abort_events[lane],
+        all ? nullptr : parts.sources(members->incarnations, lane, view.generation),
+        transport::ThreadUse{.count = threads});
+    auto backend =
+        parts.backends.make(members->incarnations[static_cast<std::size_t>(members->rank)],
+                            view.generation, lane, lane_view->mesh, hosts);
     if (!backend.ok()) return backend.status();
     lane_view->backend = std::move(backend).value();
     const rendezvous::LaneDecision& decision = view.lanes[lane];

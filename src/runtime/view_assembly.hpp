@@ -46,12 +46,20 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self);
 using LinkSources = std::function<std::shared_ptr<transport::LinkSource>(
     const std::vector<std::string>& incarnations, std::size_t lane, std::uint64_t generation)>;
 
-/// Makes one LaneView per lane. `links` is in the order of `peers_of`. No thread may be waiting for
-/// `abort_events`. Fails as Backends::make does.
+/// What LaneViews are made with, the same for all views of a worker.
+struct LaneParts {
+  const AbortEvents& abort_events;  ///< no thread may be waiting for them
+  const Backends& backends;
+  LinkSources sources;
+  int all_linked = 0;   ///< up to how many members all are linked with each other from the start
+  int tcp_threads = 0;  ///< Options::tcp_threads
+};
+
+/// Makes one LaneView per lane. `links` is in the order of `peers_of`. Fails as Backends::make
+/// does.
 Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
-    const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Backends& backends, const LinkSources& sources, int all_linked);
+    const std::vector<transport::Linker::LinksOfPeer>& links, const LaneParts& parts);
 
 /// The id under which an incarnation appears in Contributors.
 WorkerId worker_id(const std::string& incarnation);

@@ -58,7 +58,10 @@ StreamPair tcp_pair(const ArenaPtr& /*first*/, const ArenaPtr& /*second*/) {
 }  // namespace
 
 std::vector<Wiring> all_wirings() {
-  return {{"shm", shm_pair}, {"tcp", tcp_pair}, {"tcp_3", tcp_pair, 3}};
+  return {{"shm", shm_pair},
+          {"tcp", tcp_pair},
+          {"tcp_3", tcp_pair, 3},
+          {.name = "tcp_5_by_3_threads", .pair = tcp_pair, .streams = 5, .threads = 3}};
 }
 
 std::shared_ptr<std::byte> allocate(const ArenaPtr& arena, std::size_t bytes) {
@@ -87,7 +90,8 @@ namespace {
 /// `between` two ranks, of which the lower one comes first.
 std::vector<std::shared_ptr<transport::Mesh>> wire_each(
     const std::vector<ArenaPtr>& arenas,
-    const std::function<Wiring(std::size_t low, std::size_t high)>& between) {
+    const std::function<Wiring(std::size_t low, std::size_t high)>& between,
+    std::size_t threads = 1) {
   const std::size_t ranks = arenas.size();
   std::vector<std::vector<transport::LinkPtr>> links(ranks, std::vector<transport::LinkPtr>(ranks));
   for (std::size_t low = 0; low < ranks; ++low) {
@@ -108,7 +112,9 @@ std::vector<std::shared_ptr<transport::Mesh>> wire_each(
   }
   std::vector<std::shared_ptr<transport::Mesh>> meshes;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    meshes.push_back(std::make_shared<transport::Mesh>(static_cast<int>(rank), links[rank]));
+    meshes.push_back(std::make_shared<transport::Mesh>(
+        static_cast<int>(rank), links[rank], std::make_shared<EventFd>(), nullptr,
+        transport::ThreadUse{.count = threads, .from_bytes = 1}));
   }
   return meshes;
 }
@@ -128,7 +134,8 @@ World world_on(const std::vector<ArenaPtr>& arenas,
 
 std::vector<std::shared_ptr<transport::Mesh>> wire(const std::vector<ArenaPtr>& arenas,
                                                    const Wiring& wiring) {
-  return wire_each(arenas, [&](auto, auto) { return wiring; });
+  return wire_each(
+      arenas, [&](auto, auto) { return wiring; }, wiring.threads);
 }
 
 World native_world(int size, const Wiring& wiring, const NativeOptions& options) {

@@ -22,6 +22,7 @@ struct Wiring {
   std::function<transport::StreamPair(const ArenaPtr& first, const ArenaPtr& second)> pair;
   int streams = 1;  ///< per link
   bool arenas = false;
+  std::size_t threads = 1;  ///< of each rank, even for a single byte
 };
 
 std::vector<Wiring> all_wirings();

@@ -26,6 +26,14 @@ TEST(KillTestLinkedAsNeeded, SurvivorsAgreeOnEverySum) {
   }
 }
 
+/// Several threads of each rank move the bytes of large tensors.
+TEST(KillTestWithThreads, SurvivorsAgreeOnEverySum) {
+  Scenario scenario{"mixed", "tcp"};
+  scenario.most_elements = 4'000'000;
+  scenario.environment = {"ELASTIC_TCP_STREAMS=5", "ELASTIC_TCP_THREADS=3"};
+  several_kills(scenario, 4);
+}
+
 /// Under sanitizers every kind of call and every transport, but not all pairs of them.
 std::vector<Scenario> streams() {
   std::vector<Scenario> all{Scenario{"blocking", "shm"},    Scenario{"named", "tcp"},

@@ -50,7 +50,7 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   for (const std::string& each :
        {std::string(scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM),
         (scenario.on_device ? "device_" : "") + scenario.mode, std::to_string(calls),
-        std::string("131072"), std::to_string(seed), folder.path().string()}) {
+        std::to_string(scenario.most_elements), std::to_string(seed), folder.path().string()}) {
     command.push_back(each);
   }
   Job job(command, folder.path() / "output", environment);

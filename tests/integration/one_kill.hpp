@@ -20,6 +20,7 @@ struct Scenario {
   std::vector<std::string> environment = {};  ///< besides; "name=value"
   std::vector<std::string> prefix = {};       ///< of each worker's command
   int ranks = 0;                              ///< 0: a random number of them
+  int most_elements = 131072;                 ///< of a tensor
   std::string says = {};                      ///< what must be in the job's output
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {

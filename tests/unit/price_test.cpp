@@ -25,7 +25,7 @@ TEST(Price, UsesNoMoreFlowsThanHelp) {
   EXPECT_EQ(tuned_job(network, blocks(4, 1), 0).flows, 1);
   network.line.flow_rate = network.line.rate / 4;
   EXPECT_EQ(tuned_job(network, blocks(4, 1), 0).flows, 4);
-  EXPECT_EQ(tuned_job(network, blocks(4, 8), 0).flows, 1) << "eight ranks have eight flows";
+  EXPECT_EQ(tuned_job(network, blocks(4, 8), 0).flows, 1) << "a rank of eight needs an eighth";
   EXPECT_EQ(tuned_job(network, blocks(4, 1), 3).flows, 3);
 }
 

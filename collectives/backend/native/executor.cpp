@@ -30,7 +30,7 @@ Status Executor::run(const Schedule& schedule, const PlanBuffers& memory, const 
     if (Status linked = mesh_.require(schedule.peers()); !linked.ok()) return linked;
   }
   start();
-  return mesh_.run_until(advance_);
+  return mesh_.run_until(advance_, schedule.sent_bytes());
 }
 
 Status Executor::run_alone(const Schedule& schedule, const PlanBuffers& memory) try {

@@ -18,9 +18,15 @@ void UndoLog::begin(Buffer& storage, std::size_t bytes) {
 
 void UndoLog::about_to(std::span<std::byte> memory) {
   if (memory.empty()) return;
-  kernels::copy(storage_->data() + used_, memory.data(), memory.size(), store_);
+  kernels::copy(reserve(memory), memory.data(), memory.size(), store_);
+}
+
+std::byte* UndoLog::reserve(std::span<std::byte> memory) {
+  const MutexLock lock(mutex_);
   saved_.push_back(memory);
+  std::byte* const at = storage_->data() + used_;
   used_ += memory.size();
+  return at;
 }
 
 void UndoLog::restore() {

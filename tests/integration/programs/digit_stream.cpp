@@ -4,6 +4,7 @@
 // the mode, the tensors are on a CUDA device.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -121,7 +122,7 @@ class Stream {
  private:
   std::size_t next_count() {
     // Every size class as often as any other: the plans differ by size.
-    const auto bits = shared_() % 18;
+    const auto bits = shared_() % static_cast<unsigned>(std::bit_width(arguments_.most_elements));
     return std::min<std::size_t>(arguments_.most_elements,
                                  1 + shared_() % (std::size_t{1} << bits));
   }
