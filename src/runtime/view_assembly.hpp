@@ -15,6 +15,7 @@
 #include "runtime/backends.hpp"
 #include "runtime/identity.hpp"
 #include "runtime/membership_status.hpp"
+#include "runtime/view_links.hpp"
 
 namespace elastic::runtime {
 
@@ -31,14 +32,6 @@ rendezvous::StallLimits stall_limits(const Options& options);
 Status failure_of(const rendezvous::Fail& fail);
 
 rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints);
-
-transport::Peer peer_of(const rendezvous::Member& member);
-/// All members but `self`, in rank order. With more than `all_linked` members those are linked at
-/// once that the usual operations need.
-std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self,
-                                      int all_linked);
-/// The incarnation of the `index`-th of `peers_of`; empty if there is none.
-std::string peer_at(const rendezvous::View& view, const std::string& self, int index);
 
 ViewSummary summarise(const rendezvous::View& view, const std::string& self);
 

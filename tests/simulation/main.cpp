@@ -87,6 +87,8 @@ void report(const Command& command, const Findings& findings, double seconds) {
   print("calls that came too late", tally.late_calls);
   print("named mismatches", tally.named_mismatches);
   print("run called again", tally.run_again);
+  print("links made when needed", tally.later_links);
+  print("links not made in time", tally.later_links_failed);
   print("jobs that had to end", tally.failed_jobs);
   for (std::size_t i = 0; i < kFaults; ++i) {
     print(std::string(name(static_cast<Fault>(i))), tally.faults[i]);
@@ -130,6 +132,8 @@ void report_json(const Command& command, const Findings& findings, double second
                            {"named_mismatches", tally.named_mismatches},
                            {"run_again", tally.run_again},
                            {"failed_jobs", tally.failed_jobs},
+                           {"later_links", tally.later_links},
+                           {"later_links_failed", tally.later_links_failed},
                            {"faults", faults},
                            {"decisions", costs_json(tally.decisions)},
                            {"failures", failed},

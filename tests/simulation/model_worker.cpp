@@ -21,6 +21,7 @@ ModelWorker::ModelWorker(Node self, SimContext& context)
       client_(process_, {[this] {
                            Register identity;
                            identity.incarnation = incarnation();
+                           identity.endpoints.host = context_.scenario.host_of(process_.self());
                            return participation_.registration(std::move(identity));
                          },
                          [this] { return heartbeat(); },
@@ -34,7 +35,7 @@ ModelWorker::ModelWorker(Node self, SimContext& context)
                            participation_.on_disconnected();
                          }}),
       participation_(process_.incarnation(), kLanes, *this),
-      pool_(static_cast<int>(kLanes)) {
+      linker_(process_, kLanes) {
   if (context.scenario.measures) record_ = std::make_shared<collectives::TuningRecord>();
   for (auto& event : abort_events_) event = std::make_shared<EventFd>();
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i] = make_lane(i);
@@ -62,6 +63,7 @@ std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
   };
   callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
                                 std::string reason) {
+    if (context_.scenario.mutation == Mutation::kUnreportedLink) return;
     process_.post(
         [this, suspicion = Suspect{generation, std::move(incarnation), std::move(reason)}] {
           note("suspects " + suspicion.incarnation + ": " + suspicion.reason);
@@ -328,6 +330,7 @@ void ModelWorker::install(const View& view) {
   make_members(view);
   std::array<std::shared_ptr<coordinator::LaneView>, kLanes> views;
   for (std::size_t i = 0; i < kLanes; ++i) views[i] = lane_view(view, i);
+  links_.clear();
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(std::move(views[i]));
   if (!first) return;
   if (context_.scenario.uses_run && !std::exchange(ready_, true)) participation_.ready({});

@@ -9,10 +9,10 @@
 #include "base/event_fd.hpp"
 #include "base/mutex.hpp"
 #include "collectives/backend/native/tuning_record.hpp"
-#include "collectives/transport/link_pool.hpp"
 #include "coordinator/coordinator.hpp"
 #include "coordinator/lane.hpp"
 #include "model_client.hpp"
+#include "model_linker.hpp"
 #include "process.hpp"
 #include "program.hpp"
 #include "runtime/commit_gate.hpp"
@@ -21,8 +21,8 @@
 namespace elastic::simulation {
 
 /// A worker: the real Participation, Lanes, NativeBackend, Coordinator and CommitGate, with threads
-/// of its own. This class stands for runtime::Control, the thin shell around them; the linker is a
-/// model as well, over a real LinkPool.
+/// of its own. This class stands for runtime::Control and ParticipationEffects, the thin shells
+/// around them; client and linker are models as well.
 class ModelWorker : private runtime::Participation::Effects {
  public:
   ModelWorker(Node self, SimContext& context);
@@ -37,8 +37,6 @@ class ModelWorker : private runtime::Participation::Effects {
   void suspect(Node peer);
   void mishear();
   void receive(const Connection& connection, const rendezvous::Message& message);
-  /// The other end of a link was made by a worker that dialed this one.
-  void accept(transport::LinkPool::Arrival arrival);
   /// The run is over: ends what is left of its threads.
   void dismantle();
 
@@ -66,6 +64,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void finish(const Status& why);
 
   const Process& process() const { return process_; }
+  ModelLinker& linker() { return linker_; }
   const std::string& incarnation() const { return process_.incarnation(); }
   bool over() const { return process_.over(); }
   bool killed() const { return killed_; }
@@ -86,7 +85,8 @@ class ModelWorker : private runtime::Participation::Effects {
   void on_farewell(const rendezvous::Farewell& farewell);
   void leave_with_error(const Status& why);
   void end_with(const Status& reason);
-  void try_to_link(std::uint64_t attempt);
+  void on_connected(const rendezvous::View& view,
+                    Result<std::vector<ModelLinker::LinksOfPeer>> links);
   void look_for_end(Node peer, std::uint64_t watch, unsigned looks);
   void exit(bool unsent_is_lost);
   std::unique_ptr<coordinator::Lane> make_lane(std::size_t index);
@@ -99,7 +99,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void freeze_lanes() override;
   void begin_lanes_at(const std::vector<std::uint64_t>& positions) override;
   void connect(const rendezvous::View& view) override;
-  void cancel_connect() override { ++linking_; }
+  void cancel_connect() override { linker_.cancel(); }
   void watch_for_end(const rendezvous::Member& member) override;
   void forget_ends() override { ++end_watches_; }
   void install(const rendezvous::View& view) override;
@@ -129,15 +129,13 @@ class ModelWorker : private runtime::Participation::Effects {
   ModelClient client_;
   runtime::Participation participation_;
   rendezvous::AnnouncedView announced_;
-  transport::LinkPool pool_;
+  ModelLinker linker_;
 
   rendezvous::View view_;  // in force
   std::shared_ptr<const coordinator::Members> members_;
-  rendezvous::View next_;      // being linked for
-  std::uint64_t linking_ = 0;  // counts attempts; all but the last are cancelled
-  TimePoint link_until_{};
-  std::uint64_t end_watches_ = 0;                              // all but the last are forgotten
-  std::array<std::vector<transport::LinkPtr>, kLanes> links_;  // just made, by rank
+  rendezvous::View next_;                        // being linked for
+  std::vector<ModelLinker::LinksOfPeer> links_;  // for it, just made
+  std::uint64_t end_watches_ = 0;                // all but the last are forgotten
   std::array<std::string, kLanes> needs_;
   std::vector<std::uint64_t> reported_;  // positions, in the present generation
   bool at_boundary_ = false;             // the program stands at one

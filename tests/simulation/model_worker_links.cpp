@@ -1,15 +1,11 @@
-// How a worker comes to its links and to its lanes' views: stands for transport::Linker and
+// How a worker comes to its lanes' views: stands for runtime::ParticipationEffects and
 // runtime::assemble.
-#include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "collectives/backend/native/native_backend.hpp"
-#include "data_stream.hpp"
 #include "model_worker.hpp"
 #include "mutated_backend.hpp"
-#include "oracle.hpp"
+#include "runtime/view_links.hpp"
 
 namespace elastic::simulation {
 
@@ -17,8 +13,6 @@ using namespace rendezvous;
 
 namespace {
 
-// The deadline of runtime::Control.
-constexpr Milliseconds kLinkDeadline{5000};
 constexpr unsigned kMostLooks = 100;
 
 }  // namespace
@@ -37,69 +31,29 @@ void ModelWorker::make_members(const View& view) {
   members_ = std::move(members);
 }
 
-void ModelWorker::accept(transport::LinkPool::Arrival arrival) {
-  // A task can be copied, a stream cannot.
-  auto shared = std::make_shared<transport::LinkPool::Arrival>(std::move(arrival));
-  process_.post([this, shared] { pool_.add(std::move(*shared)); });
-}
-
-/// Models transport::Linker::connect.
+/// Models ParticipationEffects::connect.
 void ModelWorker::connect(const View& view) {
   next_ = view;
   if (still_to_freeze_ > 0) {
     for (const auto& lane : lanes_) lane->freeze();
     return;
   }
-  link_until_ = context_.time.now() + kLinkDeadline;
-  std::set<std::string> peers;
-  for (const Member& member : view.members) {
-    if (member.incarnation != incarnation()) peers.insert(member.incarnation);
-  }
-  pool_.keep_only(peers);
-  pool_.drop_dead();
-  for (const auto& pair : view.broken) {
-    if (pair.one == incarnation()) pool_.drop_old(pair.other, view.generation);
-    if (pair.other == incarnation()) pool_.drop_old(pair.one, view.generation);
-  }
-  try_to_link(++linking_);
+  linker_.connect(runtime::peers_of(view, incarnation(), context_.scenario.all_linked),
+                  view.generation,
+                  [this, view](Result<std::vector<ModelLinker::LinksOfPeer>> links) {
+                    on_connected(view, std::move(links));
+                  });
 }
 
-/// Dials the missing peers. Between two workers, the one with the greater name dials.
-void ModelWorker::try_to_link(std::uint64_t attempt) {
-  if (attempt != linking_) return;
-  const Member* missing = nullptr;
-  for (const Member& member : next_.members) {
-    if (member.incarnation == incarnation() || pool_.complete(member.incarnation)) continue;
-    missing = &member;
-    const Node peer = node_of(member.incarnation);
-    if (incarnation() < member.incarnation || !context_.network.meet(process_.self(), peer) ||
-        !context_.workers[peer]->answers())
-      continue;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (pool_.find(member.incarnation, lane)) continue;
-      auto streams = connect_data(context_.network, context_.chance, process_.self(), peer);
-      const std::string id = incarnation() + "-" + std::to_string(context_.network.connections());
-      context_.workers[peer]->accept(
-          {incarnation(), lane, id, 0, 1, "", next_.generation, std::move(streams.second)});
-      pool_.add(
-          {member.incarnation, lane, id, 0, 1, "", next_.generation, std::move(streams.first)});
-    }
+void ModelWorker::on_connected(const View& view,
+                               Result<std::vector<ModelLinker::LinksOfPeer>> links) {
+  if (links.ok()) {
+    links_ = std::move(links).value();
+    return participation_.on_linked(view.generation);
   }
-  if (missing == nullptr) {
-    for (auto& links : links_) links.assign(next_.members.size(), nullptr);
-    for (std::size_t rank = 0; rank < next_.members.size(); ++rank) {
-      if (next_.members[rank].incarnation == incarnation()) continue;
-      auto handed = pool_.hand_out(next_.members[rank].incarnation);
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
-        links_[lane][rank] = std::move(handed[lane]);
-    }
-    ++linking_;
-    return participation_.on_linked(next_.generation);
-  }
-  if (context_.time.now() >= link_until_) {
-    return participation_.on_unlinkable(next_.generation, missing->incarnation, "no answer");
-  }
-  process_.later(Milliseconds(0), Milliseconds(10), [this, attempt] { try_to_link(attempt); });
+  participation_.on_unlinkable(view.generation,
+                               runtime::peer_at(view, incarnation(), links.status().peer()),
+                               links.status().message());
 }
 
 void ModelWorker::watch_for_end(const Member& member) {
@@ -118,20 +72,25 @@ void ModelWorker::look_for_end(Node peer, std::uint64_t watch, unsigned looks) {
   });
 }
 
+/// Models runtime::assemble.
 std::shared_ptr<coordinator::LaneView> ModelWorker::lane_view(const View& view, std::size_t lane) {
+  std::vector<transport::LinkPtr> by_rank(view.members.size());
+  std::size_t next = 0;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    if (static_cast<int>(rank) == members_->rank) continue;
+    const ModelLinker::LinksOfPeer& of_peer = links_[next++];
+    if (!of_peer.empty()) by_rank[rank] = of_peer[lane];
+  }
   auto made = std::make_shared<coordinator::LaneView>();
   made->members = members_;
-  made->mesh = std::make_shared<transport::Mesh>(members_->rank, std::exchange(links_[lane], {}),
-                                                 abort_events_[lane]);
+  made->all_linked = runtime::links_all(view, context_.scenario.all_linked);
+  made->mesh = std::make_shared<transport::Mesh>(
+      members_->rank, std::move(by_rank), abort_events_[lane],
+      made->all_linked ? nullptr : linker_.source(members_->incarnations, lane, view.generation));
   collectives::NativeOptions options;
   options.segment_bytes = context_.scenario.segment_bytes;
   options.record = record_;
-  std::map<Node, int> first_of_host;
-  for (const Member& member : view.members) {
-    const int rank = static_cast<int>(options.hosts.size());
-    const Node host = node_of(member.incarnation) % context_.scenario.hosts;
-    options.hosts.push_back(first_of_host.try_emplace(host, rank).first->second);
-  }
+  options.hosts = runtime::hosts_of(view);
   const bool fenced = context_.scenario.mutation != Mutation::kDropFence;
   made->backend =
       collectives::make_native_backend(fenced ? view.generation : 1, made->mesh, options);

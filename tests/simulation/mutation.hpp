@@ -21,6 +21,8 @@ enum class Mutation : std::uint8_t {
   kForgottenTimeout,    ///< a call that timed out after it had begun lets the next call take its
                         ///< place
   kBusyThread,          ///< a program's thread calls again at once when its worker has left
+  kUndialedLink,        ///< workers never dial a link that an operation needs first
+  kUnreportedLink,      ///< workers do not report that a link failed in an operation
 };
 
 inline constexpr std::array kMutations{Mutation::kNone,
@@ -33,7 +35,9 @@ inline constexpr std::array kMutations{Mutation::kNone,
                                        Mutation::kEarlyError,
                                        Mutation::kStayAfterException,
                                        Mutation::kForgottenTimeout,
-                                       Mutation::kBusyThread};
+                                       Mutation::kBusyThread,
+                                       Mutation::kUndialedLink,
+                                       Mutation::kUnreportedLink};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -59,6 +63,10 @@ constexpr std::string_view name(Mutation mutation) {
       return "forgotten-timeout";
     case Mutation::kBusyThread:
       return "busy-thread";
+    case Mutation::kUndialedLink:
+      return "undialed-link";
+    case Mutation::kUnreportedLink:
+      return "unreported-link";
   }
   return "?";
 }

@@ -119,11 +119,18 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
     leaves_run_in = chance.below(steps);
     leaves_run_within_step = chance.percent(60) && can_drop;
   }
+  // Small jobs with few links from the start show as much as large ones, and cost less.
+  static constexpr int kAllLinked[] = {2, 5, 16, 16};
+  all_linked = kAllLinked[chance.below(4)];
   if (chance.percent(kLargePercent)) {
     // A run with 64 workers costs as much as two hundred small ones.
     const std::uint64_t most = chance.percent(kVeryLargePercent) ? kLargest : kMostlyLargest;
     enlarge(static_cast<int>(kLeastLarge + chance.below(most - kLeastLarge + 1)));
   }
+}
+
+std::string Scenario::host_of(Node worker) const {
+  return "h" + std::to_string(worker % hosts);
 }
 
 void Scenario::enlarge(int workers) {

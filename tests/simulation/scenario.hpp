@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -61,6 +62,7 @@ struct Scenario {
   std::size_t bucket_bytes = 0;   ///< of the coordinator
   std::size_t segment_bytes = 0;  ///< of the backend
   unsigned hosts = 1;             ///< the workers are distributed over so many
+  int all_linked = 16;            ///< up to so many members all are linked from the start
   /// In this step one worker calls another shape than the others, or has no memory for its call.
   std::optional<std::uint64_t> mismatch_in;
   std::optional<std::uint64_t> exception_in;
@@ -85,6 +87,9 @@ struct Scenario {
 
   /// The most workers that a run begins with.
   static constexpr std::uint64_t kLargest = 64;
+
+  /// The name of a worker's host.
+  std::string host_of(Node worker) const;
 
   unsigned times(Fault fault) const {
     return static_cast<unsigned>(planned[static_cast<std::size_t>(fault)]);

@@ -11,15 +11,17 @@ namespace elastic::simulation {
 /// Counts of the events of one run, or of many.
 struct Tally {
   std::uint64_t runs = 0;
-  std::uint64_t views = 0;             ///< decided, not counting the first of each job
-  std::uint64_t operations = 0;        ///< completed, each on each worker
-  std::uint64_t restarts = 0;          ///< of the server, whatever it died of
-  std::uint64_t rejoins = 0;           ///< of workers that were evicted
-  std::uint64_t timeouts = 0;          ///< after which a worker left, as a call of its had begun
-  std::uint64_t late_calls = 0;        ///< that timed out before they began
-  std::uint64_t named_mismatches = 0;  ///< returned by a worker
-  std::uint64_t run_again = 0;         ///< of programs that left elastic::run and called it again
-  std::uint64_t failed_jobs = 0;       ///< that had to end, with a reason
+  std::uint64_t views = 0;               ///< decided, not counting the first of each job
+  std::uint64_t operations = 0;          ///< completed, each on each worker
+  std::uint64_t restarts = 0;            ///< of the server, whatever it died of
+  std::uint64_t rejoins = 0;             ///< of workers that were evicted
+  std::uint64_t timeouts = 0;            ///< after which a worker left, as a call of its had begun
+  std::uint64_t late_calls = 0;          ///< that timed out before they began
+  std::uint64_t named_mismatches = 0;    ///< returned by a worker
+  std::uint64_t run_again = 0;           ///< of programs that left elastic::run and called it again
+  std::uint64_t failed_jobs = 0;         ///< that had to end, with a reason
+  std::uint64_t later_links = 0;         ///< asked for when an operation needed them, at each end
+  std::uint64_t later_links_failed = 0;  ///< of these, not made in time
   FaultCounts faults{};
   Costs decisions;
 
@@ -35,6 +37,8 @@ struct Tally {
     named_mismatches += other.named_mismatches;
     run_again += other.run_again;
     failed_jobs += other.failed_jobs;
+    later_links += other.later_links;
+    later_links_failed += other.later_links_failed;
     for (std::size_t i = 0; i < kFaults; ++i) faults[i] += other.faults[i];
     decisions += other.decisions;
     return *this;
