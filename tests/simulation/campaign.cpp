@@ -13,14 +13,16 @@ namespace elastic::simulation {
 namespace {
 
 /// Seeds that a thread takes at a time.
-constexpr std::uint64_t kShare = 100;
+std::uint64_t share_of(const Campaign& campaign) {
+  return campaign.large ? 1 : 100;
+}
 
 Findings run_share(const Campaign& campaign, std::uint64_t begin) {
   Findings findings;
-  const std::uint64_t end = std::min(begin + kShare, campaign.seeds);
+  const std::uint64_t end = std::min(begin + share_of(campaign), campaign.seeds);
   for (std::uint64_t i = begin; i < end; ++i) {
     const std::uint64_t seed = campaign.first_seed + i;
-    World world{Scenario(seed, campaign.mutation)};
+    World world{Scenario(seed, campaign.mutation, campaign.large)};
     std::string wrong = world.run();
     findings.tally += world.tally();
     if (!wrong.empty()) findings.failures.push_back({seed, std::move(wrong)});
@@ -36,7 +38,7 @@ Findings run(const Campaign& campaign) {
   std::atomic<std::uint64_t> next{0};
   const auto work = [&] {
     for (;;) {
-      const std::uint64_t begin = next.fetch_add(kShare);
+      const std::uint64_t begin = next.fetch_add(share_of(campaign));
       if (begin >= campaign.seeds) return;
       Findings share = run_share(campaign, begin);
       const std::lock_guard<std::mutex> lock(mutex);

@@ -15,6 +15,7 @@ struct Campaign {
   std::uint64_t seeds = 10000;
   unsigned jobs = 1;  ///< threads
   Mutation mutation = Mutation::kNone;
+  bool large = false;  ///< all runs; see Scenario
 };
 
 struct Findings {

@@ -27,9 +27,9 @@ std::int64_t salt_of(std::uint64_t seed, std::uint64_t step, std::uint64_t call)
   return static_cast<std::int64_t>(mixed >> 24U);  // a sum of many does not overflow
 }
 
-Contribution::Contribution(Node self, std::int64_t salt, std::size_t elements)
-    : salt_(salt), data_(std::max(elements, kLeastElements), salt) {
-  for (std::size_t i = kDigits; i < kLeastElements; ++i) data_[i] = 0;
+Contribution::Contribution(Node self, Node most, std::int64_t salt, std::size_t elements)
+    : most_(most), salt_(salt), data_(std::max(elements, least_elements(most)), salt) {
+  for (std::size_t i = kDigits; i < least_elements(most); ++i) data_[i] = 0;
   data_[kGeneration] = 0;
   data_[element_of(self)] = static_cast<std::int64_t>(std::uint64_t{1} << shift_of(self));
 }
@@ -40,7 +40,7 @@ void Contribution::set_generation(std::uint64_t generation) {
 
 Nodes Contribution::decode(std::uint64_t generation, std::string& wrong) const {
   Nodes counted;
-  for (Node worker = 0; worker < kMostWorkers; ++worker) {
+  for (Node worker = 0; worker < most_; ++worker) {
     const auto digits = static_cast<std::uint64_t>(data_[element_of(worker)]);
     const std::uint64_t times = (digits >> shift_of(worker)) & 15U;
     if (times > 0) counted |= only(worker);
@@ -50,7 +50,7 @@ Nodes Contribution::decode(std::uint64_t generation, std::string& wrong) const {
   }
   const auto count = static_cast<std::int64_t>(counted.count());
   for (std::size_t i = kSalt; i < data_.size(); ++i) {
-    if (i > kSalt && i < kLeastElements) continue;
+    if (i > kSalt && i < least_elements(most_)) continue;
     if (data_[i] == count * salt_) continue;
     wrong += " element " + std::to_string(i) + " is not of this call;";
     break;

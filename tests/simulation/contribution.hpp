@@ -25,7 +25,8 @@ inline std::uint64_t drawn(std::uint64_t seed, std::uint64_t step, std::uint64_t
 /// numbers are the same on all workers, so that the sum shows the call and the view it is from.
 class Contribution {
  public:
-  Contribution(Node self, std::int64_t salt, std::size_t elements);
+  /// `most`: how many workers there can be in the run.
+  Contribution(Node self, Node most, std::int64_t salt, std::size_t elements);
 
   /// The tensor, which becomes the sum.
   std::span<std::int64_t> data() { return data_; }
@@ -38,9 +39,10 @@ class Contribution {
 
   void overwrite() { std::fill(data_.begin(), data_.end(), -1); }
 
-  static constexpr std::size_t kLeastElements = 2 + (kMostWorkers + 15) / 16;
+  static constexpr std::size_t least_elements(Node most) { return 2 + (most + 15) / 16; }
 
  private:
+  const Node most_;
   const std::int64_t salt_;
   std::vector<std::int64_t> data_;
 };

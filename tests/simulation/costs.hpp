@@ -11,7 +11,7 @@ namespace elastic::simulation {
 class Costs {
  public:
   /// The most workers of each class. A job counts in the first class that is large enough.
-  static constexpr std::array<std::size_t, 6> kClasses{2, 4, 8, 16, 32, 96};
+  static constexpr std::array<std::size_t, 8> kClasses{2, 4, 8, 16, 32, 64, 128, 512};
 
   struct Class {
     std::uint64_t events = 0;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Milliseconds kLeastTrouble{10};
 constexpr Milliseconds kMostTrouble{3000};
+constexpr std::chrono::hours kForGood{1};
 
 }  // namespace
 
@@ -45,6 +46,12 @@ void World::happen(Fault fault) {
       return damage();
     case Fault::kReset:
       return reset();
+    case Fault::kRackLost:
+      return lose_rack();
+    case Fault::kRackCut:
+      return cut_racks();
+    case Fault::kParted:
+      return part_for_good();
   }
 }
 
@@ -180,6 +187,48 @@ void World::reset() {
   for (const auto& worker : workers_) {
     if (chance_.percent(static_cast<unsigned>(percent))) server_.reset(worker->incarnation());
   }
+}
+
+Nodes World::some_rack() {
+  const Node rack = scenario_.host_of(any_worker().process().self());
+  Nodes found;
+  for (Node node = 0; node < workers_.size(); ++node) {
+    if (scenario_.host_of(node) == rack) found |= only(node);
+  }
+  return found;
+}
+
+void World::lose_rack() {
+  const Nodes rack = some_rack();
+  tally_.count(Fault::kRackLost);
+  for (const auto& worker : workers_) {
+    if (contains(rack, worker->process().self())) worker->kill();
+  }
+}
+
+/// A partial partition: the server, and all other workers, are reached by both.
+void World::cut_racks() {
+  const Nodes one = some_rack();
+  const Nodes other = some_rack();
+  if (one == other) return;
+  tally_.count(Fault::kRackCut);
+  const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
+  note("two racks do not reach each other");
+  oracle_.excuse(one | other);
+  network_.cut(one, other, length);
+  network_.cut(other, one, length);
+}
+
+/// Longer than a run lasts.
+void World::part_for_good() {
+  const Node one = any_worker().process().self();
+  const Node other = any_worker().process().self();
+  if (one == other) return;
+  tally_.count(Fault::kParted);
+  note(incarnation_of(one) + " and " + incarnation_of(other) + " never reach each other again");
+  oracle_.excuse(only(one) | only(other));
+  network_.cut(only(one), only(other), kForGood);
+  network_.cut(only(other), only(one), kForGood);
 }
 
 bool World::job_is_over() const {

@@ -44,7 +44,7 @@ void print_costs(const Costs& costs) {
     if (its.answered == 0) continue;
     const auto events = static_cast<double>(its.answered);
     std::printf(
-        "  up to %2zu workers %9llu events %8.1f, at most %3llu %9.0f %12llu\n", Costs::kClasses[i],
+        "  up to %3zu workers %8llu events %8.1f, at most %3llu %9.0f %12llu\n", Costs::kClasses[i],
         static_cast<unsigned long long>(its.answered), static_cast<double>(its.messages) / events,
         static_cast<unsigned long long>(its.most_messages), static_cast<double>(its.bytes) / events,
         static_cast<unsigned long long>(its.most_bytes));
@@ -68,6 +68,7 @@ nlohmann::json costs_json(const Costs& costs) {
 
 std::string replay(const Command& command, std::uint64_t seed) {
   std::string text = "./run simulate --seed " + std::to_string(seed) + " --seeds 1 --trace";
+  if (command.campaign.large) text += " --large";
   if (command.campaign.mutation == Mutation::kNone) return text;
   return text + " --mutation " + std::string(name(command.campaign.mutation));
 }
@@ -143,7 +144,8 @@ void report_json(const Command& command, const Findings& findings, double second
 
 /// One seed, with all that happened.
 int show(const Command& command) {
-  World world(Scenario(command.campaign.first_seed, command.campaign.mutation), true);
+  const Campaign& campaign = command.campaign;
+  World world(Scenario(campaign.first_seed, campaign.mutation, campaign.large), true);
   const std::string wrong = world.run();
   std::printf("%s%s%s", world.trace().c_str(), wrong.empty() ? "" : "wrong:\n", wrong.c_str());
   std::printf("%d passed, %d failed\n", wrong.empty() ? 1 : 0, wrong.empty() ? 0 : 1);
@@ -180,6 +182,7 @@ int main(int argc, char** argv) try {
   CLI::App app("Runs simulated jobs under faults and checks what must hold.", "elastic-simulate");
   app.add_option("--seeds", campaign.seeds, "how many runs")->capture_default_str();
   app.add_option("--seed", campaign.first_seed, "of the first one")->capture_default_str();
+  app.add_flag("--large", campaign.large, "all runs begin with 32 to 256 workers");
   app.add_option("--jobs", campaign.jobs, "threads")->check(CLI::PositiveNumber);
   app.add_option("--mutation", mutation, "break something, to see it noticed")
       ->check(CLI::IsMember(mutations));

@@ -14,7 +14,8 @@ namespace {
 constexpr Milliseconds kFirstPause{50};
 constexpr Milliseconds kLongestPause{1000};
 constexpr Milliseconds kDialTimeLimit{5000};
-constexpr Milliseconds kHeartbeat{50};
+/// The greatest delay of a heartbeat.
+constexpr Milliseconds kHeartbeatDelay{2};
 
 }  // namespace
 
@@ -58,6 +59,7 @@ void ModelClient::send(const Message& message) {
 
 void ModelClient::receive(const Connection& connection, const Message& message) {
   if (&connection != connection_) return;
+  follow_pace(message);
   if (std::holds_alternative<Welcome>(message) && !std::exchange(established_, true)) {
     pause_ = Milliseconds(0);
     if (set_aside_ != nullptr) std::exchange(set_aside_, nullptr)->abort(process_.self());
@@ -66,8 +68,18 @@ void ModelClient::receive(const Connection& connection, const Message& message) 
   callbacks_.on_message(message);
 }
 
+void ModelClient::follow_pace(const Message& message) {
+  if (const auto* welcome = std::get_if<Welcome>(&message)) {
+    period_ = Milliseconds(welcome->heartbeat_ms);
+  } else if (const auto* announce = std::get_if<Announce>(&message)) {
+    period_ = Milliseconds(announce->heartbeat_ms.value_or(period_.count()));
+  } else if (const auto* change = std::get_if<AnnounceChange>(&message)) {
+    period_ = Milliseconds(change->heartbeat_ms.value_or(period_.count()));
+  }
+}
+
 void ModelClient::beat(const Connection* connection) {
-  process_.later(kHeartbeat, kHeartbeat + Milliseconds(2), [this, connection] {
+  process_.later(period_, period_ + kHeartbeatDelay, [this, connection] {
     if (!established_ || connection != connection_) return;
     transmit(callbacks_.heartbeat());
     beat(connection);

@@ -34,6 +34,7 @@ class ModelClient {
   void dial_later();
   void connected();
   void transmit(const rendezvous::Message& message);
+  void follow_pace(const rendezvous::Message& message);
   void beat(const Connection* connection);
   void lost(const Connection& connection);
   void come_back();
@@ -45,6 +46,7 @@ class ModelClient {
   bool established_ = false;
   bool ended_ = false;
   Milliseconds pause_{0};
+  Milliseconds period_{50};  // of heartbeats
 };
 
 }  // namespace elastic::simulation

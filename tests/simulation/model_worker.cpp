@@ -21,7 +21,8 @@ ModelWorker::ModelWorker(Node self, SimContext& context)
       client_(process_, {[this] {
                            Register identity;
                            identity.incarnation = incarnation();
-                           identity.endpoints.host = context_.scenario.host_of(process_.self());
+                           identity.endpoints.host =
+                               "h" + std::to_string(context_.scenario.host_of(process_.self()));
                            return participation_.registration(std::move(identity));
                          },
                          [this] { return heartbeat(); },

@@ -12,8 +12,8 @@ namespace elastic::simulation {
 /// A named call, and the tensor that it is for.
 class NamedCall {
  public:
-  NamedCall(std::string name, Node self, std::int64_t salt, std::size_t elements)
-      : name_(std::move(name)), self_(self), contribution_(self, salt, elements) {}
+  NamedCall(std::string name, Node self, Node most, std::int64_t salt, std::size_t elements)
+      : name_(std::move(name)), self_(self), contribution_(self, most, salt, elements) {}
 
   /// It is made with another shape, type or operator than on the other workers.
   void differ(Difference how) {

@@ -11,8 +11,10 @@ namespace elastic::simulation {
 /// A process: worker n of the run, or the server.
 using Node = unsigned;
 
-/// The largest runs begin with 64 workers, and others join.
-inline constexpr Node kMostWorkers = 95;
+/// The largest runs begin with 256 workers; others join, and those that were evicted come again.
+inline constexpr Node kMostWorkers = 511;
+/// As many as the small runs have, which are to cost little.
+inline constexpr Node kMostOfSmall = 95;
 inline constexpr Node kServer = kMostWorkers;
 
 /// A set of them, a bit each.

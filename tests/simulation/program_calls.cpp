@@ -91,9 +91,10 @@ Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t el
   const bool is_culprit = process_.self() == scenario.culprit && call == 0;
   const bool mismatches = is_culprit && scenario.mismatch_in == step;
   const std::size_t length =
-      std::max(elements, Contribution::kLeastElements) + (mismatches ? 1 : 0);
-  Contribution& contribution = *given_.emplace_back(
-      std::make_unique<Contribution>(process_.self(), salt_of(scenario.seed, step, call), length));
+      std::max(elements, Contribution::least_elements(scenario.most_workers)) +
+      (mismatches ? 1 : 0);
+  Contribution& contribution = *given_.emplace_back(std::make_unique<Contribution>(
+      process_.self(), scenario.most_workers, salt_of(scenario.seed, step, call), length));
   CountedAllreduce operation(contribution, zero_copy, is_culprit && scenario.exception_in == step);
   Result<Contributors> outcome = Status();
   const Status status = run_operation(operation, "an allreduce", outcome);
@@ -182,8 +183,9 @@ Status Program::allgather(std::uint64_t step, std::uint64_t call) {
 }
 
 Status Program::reduce_scatter(std::uint64_t step, std::uint64_t call) {
-  const std::int64_t salt = salt_of(process_.context().scenario.seed, step, call);
-  std::vector<std::int64_t> mine(3 * kMostWorkers, salt);
+  const Scenario& scenario = process_.context().scenario;
+  const std::int64_t salt = salt_of(scenario.seed, step, call);
+  std::vector<std::int64_t> mine(3 * scenario.most_workers, salt);
   std::vector<std::int64_t> part;
   coordinator::ReduceScatterOperation operation(
       ConstTensorView{mine.data(), mine.size(), DType::kI64, {}}, ReduceOp::kSum,

@@ -22,7 +22,7 @@ void Program::call_in_background() {
   const Scenario& scenario = process_.context().scenario;
   const std::int64_t salt = salt_of(scenario.seed, 0, 1000);
   for (;;) {
-    NamedCall call("background", process_.self(), salt, 4);
+    NamedCall call("background", process_.self(), scenario.most_workers, salt, 4);
     if (!call.submit(worker_.coordinator()).ok()) {
       if (scenario.mutation == Mutation::kBusyThread && counts()) continue;
       return;
@@ -46,7 +46,8 @@ void Program::join_background() {
 Status Program::submit_named(const std::string& name, std::uint64_t step, std::uint64_t call) {
   doing_ = "submitting";
   const Scenario& scenario = process_.context().scenario;
-  auto made = std::make_unique<NamedCall>(name, process_.self(), salt_of(scenario.seed, step, call),
+  auto made = std::make_unique<NamedCall>(name, process_.self(), scenario.most_workers,
+                                          salt_of(scenario.seed, step, call),
                                           drawn(scenario.seed, step, call) % 200);
   const bool is_first = call == kFirstNamed;
   if (is_first && scenario.named_mismatch_in == step && process_.self() == scenario.culprit) {

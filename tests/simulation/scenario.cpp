@@ -40,6 +40,12 @@ std::string_view name(Fault fault) {
       return "damaged frames";
     case Fault::kReset:
       return "resets";
+    case Fault::kRackLost:
+      return "racks lost";
+    case Fault::kRackCut:
+      return "racks cut off each other";
+    case Fault::kParted:
+      return "pairs parted for good";
   }
   return "?";
 }
@@ -52,11 +58,15 @@ constexpr unsigned kLargePercent = 2;
 constexpr unsigned kVeryLargePercent = 6;  // of the large ones
 constexpr std::uint64_t kLeastLarge = 8;
 constexpr std::uint64_t kMostlyLargest = 20;
+constexpr std::uint64_t kLeastVeryLarge = 32;
+constexpr std::uint64_t kLeastRack = 8;
+constexpr std::uint64_t kLargestRack = 32;
 constexpr std::uint64_t kStepsOfLarge = 2;
 
 }  // namespace
 
-Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutation(mutation_) {
+Scenario::Scenario(std::uint64_t seed_, Mutation mutation_, bool large)
+    : seed(seed_), mutation(mutation_) {
   Chance chance(seed * 2 + 1);
   options.initial_np = static_cast<int>(1 + chance.below(5));
   options.min_np = chance.percent(70) ? 1 : static_cast<int>(1 + chance.below(3));
@@ -122,15 +132,22 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   // Small jobs with few links from the start show as much as large ones, and cost less.
   static constexpr int kAllLinked[] = {2, 5, 16, 16};
   all_linked = kAllLinked[chance.below(4)];
-  if (chance.percent(kLargePercent)) {
-    // A run with 64 workers costs as much as two hundred small ones.
-    const std::uint64_t most = chance.percent(kVeryLargePercent) ? kLargest : kMostlyLargest;
-    enlarge(static_cast<int>(kLeastLarge + chance.below(most - kLeastLarge + 1)));
+  plan(Fault::kParted, 2, 1);
+  const bool is_large = chance.percent(kLargePercent);
+  const bool is_very_large = chance.percent(kVeryLargePercent) && is_large;
+  if (large || is_very_large) {
+    enlarge(static_cast<int>(kLeastVeryLarge + chance.below(kLargest - kLeastVeryLarge + 1)));
+    all_linked = 16;
+    most_workers = kMostWorkers;
+    rack = static_cast<Node>(kLeastRack + chance.below(kLargestRack - kLeastRack + 1));
+    if (chance.percent(50))
+      starts_within = Milliseconds(1 + static_cast<std::int64_t>(chance.below(300)));
+    if (chance.percent(20)) options.min_np = options.initial_np / 2;
+    plan(Fault::kRackLost, 60, 2);
+    plan(Fault::kRackCut, 25, 1);
+  } else if (is_large) {
+    enlarge(static_cast<int>(kLeastLarge + chance.below(kMostlyLargest - kLeastLarge + 1)));
   }
-}
-
-std::string Scenario::host_of(Node worker) const {
-  return "h" + std::to_string(worker % hosts);
 }
 
 void Scenario::enlarge(int workers) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -41,8 +40,11 @@ enum class Fault : std::uint8_t {
   kTwoAtOnce,       ///< two of these at the same moment
   kDamage,          ///< something between a worker and the server comes damaged
   kReset,           ///< connections of workers with the server are reset: of one, several or all
+  kRackLost,        ///< all workers of a rack die at the same moment
+  kRackCut,         ///< two racks do not reach each other for a while, but all others
+  kParted,          ///< two workers never reach each other again
 };
-inline constexpr std::size_t kFaults = 17;
+inline constexpr std::size_t kFaults = 20;
 std::string_view name(Fault fault);
 using FaultCounts = std::array<std::uint64_t, kFaults>;
 
@@ -51,7 +53,8 @@ enum class Difference : std::uint8_t { kShape, kType, kOperator };
 
 /// The conditions of a run and what is to happen in it; all of it drawn from the seed.
 struct Scenario {
-  explicit Scenario(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+  /// `large`: begins with 32 to 256 workers, as few of the others do.
+  explicit Scenario(std::uint64_t seed, Mutation mutation = Mutation::kNone, bool large = false);
   /// Begins with so many workers, and has few steps.
   void enlarge(int workers);
 
@@ -62,6 +65,7 @@ struct Scenario {
   std::size_t bucket_bytes = 0;   ///< of the coordinator
   std::size_t segment_bytes = 0;  ///< of the backend
   unsigned hosts = 1;             ///< the workers are distributed over so many
+  Node rack = 0;                  ///< with racks: so many workers in turn are on one host
   int all_linked = 16;            ///< up to so many members all are linked from the start
   /// In this step one worker calls another shape than the others, or has no memory for its call.
   std::optional<std::uint64_t> mismatch_in;
@@ -80,16 +84,18 @@ struct Scenario {
   Milliseconds view_timeout{60000};     ///< how long a call waits for a view
   /// A program whose call has timed out before it began ends; it calls again otherwise.
   bool ends_after_timeout = false;
-  bool uses_run = true;   ///< the program calls elastic::run, so that others can join
-  Milliseconds delay{0};  ///< the longest of a message
+  bool uses_run = true;              ///< the program calls elastic::run, so that others can join
+  Milliseconds delay{0};             ///< the longest of a message
+  Milliseconds starts_within{0};     ///< all workers of the beginning
+  Node most_workers = kMostOfSmall;  ///< with those that come later
   Milliseconds faults_until{0};
   FaultCounts planned{};
 
   /// The most workers that a run begins with.
-  static constexpr std::uint64_t kLargest = 64;
+  static constexpr std::uint64_t kLargest = 256;
 
-  /// The name of a worker's host.
-  std::string host_of(Node worker) const;
+  /// The number of a worker's host, a rack if there are any.
+  Node host_of(Node worker) const { return rack > 0 ? worker / rack : worker % hosts; }
 
   unsigned times(Fault fault) const {
     return static_cast<unsigned>(planned[static_cast<std::size_t>(fault)]);

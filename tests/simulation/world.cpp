@@ -39,7 +39,7 @@ std::string World::run() {
   threads_.set_active(true);
   ++tally_.runs;
   server_.start();
-  for (int i = 0; i < scenario_.options.initial_np; ++i) add_worker();
+  start_workers();
   plan_faults();
   const bool ended = time_.run(time_.now() + kLimit, most_events(),
                                [this] { return !oracle_.wrong().empty() || is_over(); });
@@ -56,8 +56,24 @@ std::string World::run() {
   return oracle_.wrong();
 }
 
+/// All at once, or within a moment: the first one at once, so that there is one for a fault.
+void World::start_workers() {
+  for (int i = 0; i < scenario_.options.initial_np; ++i) {
+    if (i == 0 || scenario_.starts_within == Milliseconds(0)) {
+      add_worker();
+      continue;
+    }
+    ++to_come_;
+    time_.after(chance_.between(Milliseconds(0), scenario_.starts_within), [this] {
+      --to_come_;
+      add_worker();
+    });
+  }
+}
+
 std::uint64_t World::most_events() const {
-  return kMostEventsOfWorker * std::max<std::uint64_t>(workers_.size(), 5);
+  return kMostEventsOfWorker *
+         std::max<std::uint64_t>(static_cast<std::uint64_t>(scenario_.options.initial_np), 5);
 }
 
 /// Workers end as in a shutdown, from wherever they are: all their threads must.
@@ -81,7 +97,7 @@ bool World::is_over() const {
 }
 
 void World::add_worker() {
-  if (workers_.size() == kMostWorkers) return;
+  if (workers_.size() == scenario_.most_workers) return;
   workers_.push_back(std::make_unique<ModelWorker>(static_cast<Node>(workers_.size()), context_));
   workers_.back()->start();
 }

@@ -25,6 +25,7 @@ class World {
   const Tally& tally() const { return tally_; }
 
  private:
+  void start_workers();
   void add_worker();
   void plan_faults();
   void at_random_time(Fault fault);
@@ -48,6 +49,10 @@ class World {
   void two_at_once();
   void damage();
   void reset();
+  void lose_rack();
+  void cut_racks();
+  void part_for_good();
+  Nodes some_rack();
 
   ModelWorker& any_worker() { return *workers_[chance_.below(workers_.size())]; }
   bool job_is_over() const;
