@@ -23,16 +23,20 @@ void Descriptor::changed() {
 }
 
 int Descriptors::open(std::shared_ptr<Descriptor> what) {
-  const auto free = std::find(open_.begin(), open_.end(), nullptr);
+  const auto free =
+      std::find(open_.begin() + static_cast<std::ptrdiff_t>(taken_), open_.end(), nullptr);
   const auto at = static_cast<std::size_t>(free - open_.begin());
   if (free == open_.end()) open_.emplace_back();
   open_[at] = std::move(what);
+  taken_ = at + 1;
   return kFirst + static_cast<int>(at);
 }
 
 bool Descriptors::close(int number) {
   if (find(number) == nullptr) return false;
-  open_[static_cast<std::size_t>(number - kFirst)] = nullptr;
+  const auto at = static_cast<std::size_t>(number - kFirst);
+  open_[at] = nullptr;
+  taken_ = std::min(taken_, at);
   return true;
 }
 

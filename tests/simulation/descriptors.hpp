@@ -53,6 +53,7 @@ class Descriptors {
  private:
   static constexpr int kFirst = 1 << 24;
   std::vector<std::shared_ptr<Descriptor>> open_;
+  std::size_t taken_ = 0;  // below this number none is free
 };
 
 /// Models eventfd(2).

@@ -56,12 +56,15 @@ namespace {
 constexpr unsigned kExceptionPercent = 10;
 constexpr unsigned kLargePercent = 2;
 constexpr unsigned kVeryLargePercent = 6;  // of the large ones
+constexpr unsigned kLargestPercent = 2;    // of the large ones
 constexpr std::uint64_t kLeastLarge = 8;
 constexpr std::uint64_t kMostlyLargest = 20;
 constexpr std::uint64_t kLeastVeryLarge = 32;
+constexpr std::uint64_t kMostOfVeryLarge = 64;
 constexpr std::uint64_t kLeastRack = 8;
 constexpr std::uint64_t kLargestRack = 32;
 constexpr std::uint64_t kStepsOfLarge = 2;
+constexpr std::uint64_t kStepsOfVeryLarge = 1;
 
 }  // namespace
 
@@ -133,10 +136,12 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_, bool large)
   static constexpr int kAllLinked[] = {2, 5, 16, 16};
   all_linked = kAllLinked[chance.below(4)];
   plan(Fault::kParted, 2, 1);
+  // A run with 64 workers costs as much as a hundred small ones, one with 256 as a thousand.
   const bool is_large = chance.percent(kLargePercent);
-  const bool is_very_large = chance.percent(kVeryLargePercent) && is_large;
-  if (large || is_very_large) {
-    enlarge(static_cast<int>(kLeastVeryLarge + chance.below(kLargest - kLeastVeryLarge + 1)));
+  const std::uint64_t share = chance.below(100);
+  if (large || (is_large && share < kLargestPercent + kVeryLargePercent)) {
+    const std::uint64_t most = large || share < kLargestPercent ? kLargest : kMostOfVeryLarge;
+    enlarge(static_cast<int>(kLeastVeryLarge + chance.below(most - kLeastVeryLarge + 1)));
     all_linked = 16;
     most_workers = kMostWorkers;
     rack = static_cast<Node>(kLeastRack + chance.below(kLargestRack - kLeastRack + 1));
@@ -153,7 +158,8 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_, bool large)
 void Scenario::enlarge(int workers) {
   if (options.max_np > 0) options.max_np += workers - options.initial_np;
   options.initial_np = workers;
-  steps = 1 + steps % kStepsOfLarge;
+  const bool is_very_large = workers > static_cast<int>(kMostOfVeryLarge);
+  steps = 1 + steps % (is_very_large ? kStepsOfVeryLarge : kStepsOfLarge);
   for (auto* const step : {&mismatch_in, &exception_in, &named_mismatch_in, &leaves_run_in}) {
     if (*step) **step %= steps;
   }

@@ -32,9 +32,11 @@ void spin_little() {
 
 }  // namespace
 
-Thread::Thread(Threads& threads, Process& process, std::string name, std::function<void()> body)
+Thread::Thread(Threads& threads, Process& process, std::size_t number, std::string name,
+               std::function<void()> body)
     : threads_(threads),
       process_(process),
+      number_(number),
       name_(std::move(name)),
       fiber_([this, body = std::move(body)]() mutable {
         try {
@@ -84,7 +86,7 @@ std::uint64_t Threads::draw(std::uint64_t bound) {
 Thread& Threads::start(Process& process, std::string name, std::function<void()> body) {
   ++live_;
   Thread& thread = *threads_.emplace_back(
-      std::make_unique<Thread>(*this, process, std::move(name), std::move(body)));
+      std::make_unique<Thread>(*this, process, threads_.size(), std::move(name), std::move(body)));
   resume_at(thread, time_.now() + microseconds(draw(100)));
   return thread;
 }
@@ -129,9 +131,10 @@ bool Threads::block(const void* on, const char* how, TimePoint deadline) {
       if (turn == thread.turn_) thread.threads_.resume_at(thread, thread.threads_.time_.now());
     });
   }
-  ++waiting_on(on);
+  std::vector<Thread*>& waiting = waiting_on(on);
+  waiting.insert(std::ranges::upper_bound(waiting, thread.number_, {}, &Thread::number_), &thread);
   suspend();
-  --waiting_on(on);
+  std::erase(waiting, &thread);
   thread.waits_for_ = nullptr;
   return thread.woken_;
 }
@@ -188,26 +191,23 @@ void Threads::wake(Thread& thread) {
   resume_at(thread, time_.now() + microseconds(late ? draw(800) : draw(20)));
 }
 
-/// How many wait for this, or for something that falls into the same place: mostly nothing does,
-/// which is found out without a look at each thread.
-unsigned& Threads::waiting_on(const void* on) {
+/// Those that wait for this, or for something that falls into the same place: few of all threads.
+std::vector<Thread*>& Threads::waiting_on(const void* on) {
   const auto address = reinterpret_cast<std::uintptr_t>(on);
   return waiting_[(address >> 4U) % waiting_.size()];
 }
 
 void Threads::wake_all(const void* on) {
-  if (waiting_on(on) == 0) return;
-  for (const auto& thread : threads_) {
+  for (Thread* const thread : waiting_on(on)) {
     if (thread->waits_for_ == on) wake(*thread);
   }
 }
 
 void Threads::wake_one(const void* on) {
-  if (waiting_on(on) == 0) return;
   std::vector<Thread*> waiting;
-  for (const auto& thread : threads_) {
+  for (Thread* const thread : waiting_on(on)) {
     if (thread->waits_for_ == on && thread->state_ == Thread::State::kBlocked) {
-      waiting.push_back(thread.get());
+      waiting.push_back(thread);
     }
   }
   if (!waiting.empty()) wake(*waiting[draw(waiting.size())]);

@@ -21,7 +21,8 @@ class Threads;
 /// A thread of a simulated process: a fiber that runs when the scheduler lets it.
 class Thread {
  public:
-  Thread(Threads& threads, Process& process, std::string name, std::function<void()> body);
+  Thread(Threads& threads, Process& process, std::size_t number, std::string name,
+         std::function<void()> body);
 
   Process& process() const { return process_; }
   const std::string& name() const { return name_; }
@@ -37,6 +38,7 @@ class Thread {
 
   Threads& threads_;
   Process& process_;
+  const std::size_t number_;  // in the order of their starts
   std::string name_;
   Fiber fiber_;
   State state_ = State::kRunnable;
@@ -122,7 +124,7 @@ class Threads {
   void stall(Duration length);
   void count_call();
   std::uint64_t draw(std::uint64_t bound);
-  unsigned& waiting_on(const void* on);
+  std::vector<Thread*>& waiting_on(const void* on);
 
   VirtualTime& time_;
   std::uint64_t bits_;  // of a generator of its own, which is asked very often
@@ -130,8 +132,8 @@ class Threads {
   Descriptors descriptors_;
   std::vector<std::unique_ptr<Thread>> threads_;
   Thread* current_ = nullptr;
-  std::array<unsigned, 1024> waiting_{};
-  std::uint64_t live_ = 0;  // threads that have not ended
+  std::array<std::vector<Thread*>, 1024> waiting_;  // in the order of their starts
+  std::uint64_t live_ = 0;                          // threads that have not ended
   std::uint64_t switches_ = 0;
   int undisturbed_ = 0;
 };
