@@ -55,8 +55,8 @@ namespace {
 // Shares of all runs, and sizes of the large ones.
 constexpr unsigned kExceptionPercent = 10;
 constexpr unsigned kLargePercent = 2;
-constexpr unsigned kVeryLargePercent = 6;  // of the large ones
-constexpr unsigned kLargestPercent = 2;    // of the large ones
+constexpr unsigned kVeryLargePercent = 4;  // of the large ones
+constexpr unsigned kLargestPercent = 1;    // of the large ones
 constexpr std::uint64_t kLeastLarge = 8;
 constexpr std::uint64_t kMostlyLargest = 20;
 constexpr std::uint64_t kLeastVeryLarge = 32;
