@@ -66,8 +66,9 @@ void World::pause() {
   ModelWorker& worker = any_worker();
   if (!worker.answers()) return;
   tally_.count(Fault::kPause);
-  oracle_.excuse(only(worker.process().self()));
-  worker.pause(chance_.between(kLeastTrouble, kMostTrouble));
+  const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
+  oracle_.excuse(only(worker.process().self()), length);
+  worker.pause(length);
 }
 
 void World::join() {
@@ -112,7 +113,7 @@ void World::cut_link() {
   const bool both_ways = chance_.percent(60);
   note("nothing gets from " + incarnation_of(one) + " to " + incarnation_of(other) +
        (both_ways ? " or back" : ""));
-  oracle_.excuse(only(one) | only(other));
+  oracle_.excuse(only(one) | only(other), length);
   network_.cut(only(one), only(other), length);
   if (both_ways) network_.cut(only(other), only(one), length);
 }
@@ -133,7 +134,7 @@ void World::partition() {
                                : "from and to") +
        " some workers");
   // If one direction works, the server may give up either of two workers that cannot be linked.
-  oracle_.excuse(ways > 1 ? isolated : ~only(kServer));
+  oracle_.excuse(isolated, length);
   if (ways != 1) network_.cut(isolated, ~isolated, length);
   if (ways != 0) network_.cut(~isolated, isolated, length);
 }
@@ -214,7 +215,7 @@ void World::cut_racks() {
   tally_.count(Fault::kRackCut);
   const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
   note("two racks do not reach each other");
-  oracle_.excuse(one | other);
+  oracle_.excuse(one | other, length);
   network_.cut(one, other, length);
   network_.cut(other, one, length);
 }
@@ -226,7 +227,7 @@ void World::part_for_good() {
   if (one == other) return;
   tally_.count(Fault::kParted);
   note(incarnation_of(one) + " and " + incarnation_of(other) + " never reach each other again");
-  oracle_.excuse(only(one) | only(other));
+  oracle_.parted(one, other);
   network_.cut(only(one), only(other), kForGood);
   network_.cut(only(other), only(one), kForGood);
 }

@@ -91,6 +91,9 @@ void report(const Command& command, const Findings& findings, double seconds) {
   print("links made when needed", tally.later_links);
   print("links not made in time", tally.later_links_failed);
   print("jobs that had to end", tally.failed_jobs);
+  for (std::size_t i = 0; i < kEarlyEnds.size(); ++i) {
+    print(std::string("ended early: ") + kEarlyEnds[i], tally.early_ends[i]);
+  }
   for (std::size_t i = 0; i < kFaults; ++i) {
     print(std::string(name(static_cast<Fault>(i))), tally.faults[i]);
   }

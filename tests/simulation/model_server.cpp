@@ -44,6 +44,7 @@ void ModelServer::start() {
          (contents.view ? "view " + std::to_string(contents.view->generation) : "no view") +
          ", floor " + std::to_string(contents.floor) + (contents.torn ? ", and is torn" : ""));
   }
+  over_ = false;
   context_.oracle.server_starts(contents);
   membership_.emplace(context_.scenario.options, memory);
   if (memory.floor > 0) write(JournalFloor{memory.floor});
@@ -147,6 +148,7 @@ Decision ModelServer::decide(const Event& event) {
   const Decision decision = membership_->decide(event, context_.time.now());
   if (!decision.reason.empty()) note(decision.reason);
   count_costs(decision);
+  tell_of_end(decision);
   for (const Action& action : decision.actions) {
     if (actions_to_crash_ && (*actions_to_crash_)-- == 0) {
       context_.tally.count(Fault::kServerCrash);
@@ -157,6 +159,17 @@ Decision ModelServer::decide(const Event& event) {
   }
   if (is_up()) schedule_tick();
   return decision;
+}
+
+/// Before anything is done about it: whether the job may end depends on how its workers are now.
+void ModelServer::tell_of_end(const Decision& decision) {
+  const Phase phase = membership_->phase();
+  if (over_ || (phase != Phase::kFailed && phase != Phase::kDone)) return;
+  over_ = true;
+  const Oracle::End how = phase == Phase::kFailed  ? Oracle::End::kFailed
+                          : membership_->stopped() ? Oracle::End::kStopped
+                                                   : Oracle::End::kDone;
+  context_.oracle.job_ends(how, decision.reason);
 }
 
 /// Messages to workers that are not connected count too: they are made all the same.
@@ -206,7 +219,6 @@ void ModelServer::write(const JournalRecord& record) {
 }
 
 void ModelServer::send(const std::string& to, const Message& message) {
-  if (const auto* fail = std::get_if<Fail>(&message)) context_.oracle.job_failed(fail->reason);
   if (context_.scenario.mutation == Mutation::kEarlyConclusion) watch(message, to);
   const auto found = workers_.find(to);
   if (found == workers_.end()) return;

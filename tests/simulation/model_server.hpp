@@ -44,6 +44,7 @@ class ModelServer {
   void enter(Connection& connection, const rendezvous::Register& registration);
   void lost(const Connection& connection);
   void count_costs(const rendezvous::Decision& decision) const;
+  void tell_of_end(const rendezvous::Decision& decision);
   void perform(const rendezvous::Action& action);
   void send(const std::string& to, const rendezvous::Message& message);
   void close(const std::string& who);
@@ -65,6 +66,7 @@ class ModelServer {
   std::optional<unsigned> actions_to_crash_;
   std::optional<Disk::Remains> remains_;
   bool journal_is_lost_ = false;
+  bool over_ = false;  // it has decided the end of the job
 
   // For Mutation::kEarlyConclusion: the present immediate round, and which workers have reported.
   std::uint64_t round_ = 0;

@@ -191,6 +191,7 @@ void ModelWorker::leave_with_error(const Status& why) {
     if (!ended_.ok()) return;
     ended_ = why;
   }
+  left_with_error_ = true;
   note("cannot go on: " + why.message());
   if (why.code() == Code::kTimeout) ++context_.tally.timeouts;
   program_.says_bye();

@@ -68,6 +68,8 @@ class ModelWorker : private runtime::Participation::Effects {
   const std::string& incarnation() const { return process_.incarnation(); }
   bool over() const { return process_.over(); }
   bool killed() const { return killed_; }
+  /// It has left, or is to leave, before the job's end: because it was told to, or could not go on.
+  bool leaves_early() const { return left_with_error_ || program_.leaves_early(); }
   const Program& program() const { return program_; }
   std::uint64_t commits_done() const { return gate_.commits(); }
   std::uint64_t generation() const { return participation_.generation(); }
@@ -141,6 +143,7 @@ class ModelWorker : private runtime::Participation::Effects {
   bool at_boundary_ = false;             // the program stands at one
   std::size_t still_to_freeze_ = 0;      // lanes, of Mutation::kUnfrozenBoundary
   bool killed_ = false;
+  bool left_with_error_ = false;
   bool ready_ = false;
   bool synced_ = false;
 

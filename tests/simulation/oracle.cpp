@@ -13,6 +13,9 @@ namespace {
 
 /// The limit of Membership: view changes for broken links before a worker is given up.
 constexpr unsigned kStrikes = 4;
+/// How long after a trouble a worker may still be given up for it: a client that dialed meanwhile
+/// waits 5 s for an answer and then for at most a second, and so long may links be tried.
+constexpr Milliseconds kAftermath{8000};
 
 /// Null if `view` is none of `views`.
 template <typename Views>
@@ -38,6 +41,7 @@ std::string view_name(const View& view) {
 
 void Oracle::decided(const View& next) {
   if (closed_) return;
+  knows_no_view_ = false;
   const bool first = next.joined.size() == next.members.size();
   // A server that asked its members writes their view down again.
   if (find(decided_, next) != nullptr || find(forgotten_, next) != nullptr) {
@@ -81,10 +85,18 @@ void Oracle::forget_results() {
 
 void Oracle::server_starts(const JournalContents& journal) {
   if (journal.view) current_ = *journal.view;
+  knows_no_view_ = journals_lost_ > 0 && !journal.view;
 }
 
-void Oracle::job_failed(const std::string& reason) {
-  failure_ = reason;
+void Oracle::excuse(Nodes workers, Duration trouble) {
+  const TimePoint until = time_.now() + trouble + kAftermath;
+  for (Node node = 0; node < kMostWorkers; ++node) {
+    if (contains(workers, node)) excused_until_[node] = std::max(excused_until_[node], until);
+  }
+}
+
+bool Oracle::excused(Node worker) const {
+  return contains(excused_, worker) || time_.now() < excused_until_[worker];
 }
 
 void Oracle::suspected(Node one, Node other) {
@@ -106,7 +118,7 @@ void Oracle::journal_lost() {
 
 bool Oracle::may_be_lost(Node worker) const {
   // A server that was restarted does not know the workers that had left, or had been asked to go.
-  return contains(excused_ | newest_, worker) || workers_[worker]->over() ||
+  return excused(worker) || contains(newest_, worker) || workers_[worker]->over() ||
          workers_[worker]->program().said_bye();
 }
 
@@ -150,8 +162,7 @@ void Oracle::check_lane(const View& next, std::size_t lane) {
   const std::string where = view_name(next) + " lane " + std::to_string(lane) + ": ";
   for (const std::string& left : next.left) {
     const ModelWorker& leaver = *workers_[node_of(left)];
-    if (contains(excused_, node_of(left)) || leaver.over() ||
-        leaver.position(lane) <= decision.position)
+    if (excused(node_of(left)) || leaver.over() || leaver.position(lane) <= decision.position)
       continue;
     wrong(where + left + " left with a result that the others lack");
   }
@@ -275,37 +286,78 @@ void Oracle::check_distance(Node worker, std::size_t lane) {
   }
 }
 
-void Oracle::check_end() {
-  std::uint64_t furthest = 0;
+void Oracle::job_ends(End how, const std::string& reason) {
+  if (closed_) return;
+  switch (how) {
+    case End::kStopped:
+      if (!stopped_) wrong("the job stopped, which nobody had asked for: " + reason);
+      return allow(EarlyEnd::kStopped);
+    case End::kFailed:
+      return check_failure(reason);
+    case End::kDone:
+      return check_success(reason);
+  }
+}
+
+void Oracle::allow(EarlyEnd why) {
+  ++tally_.early_ends[static_cast<std::size_t>(why)];
+}
+
+/// A job may fail only where too few of its members, as they are at this moment, can go on. What is
+/// counted is members, not faults: a leaver, say, excuses no failure where others were enough.
+void Oracle::check_failure(const std::string& reason) {
+  ++tally_.failed_jobs;
+  const auto least = static_cast<unsigned>(scenario_.options.min_np);
   unsigned well = 0;
-  unsigned synced = 0;
+  unsigned left = 0;
+  unsigned with_state = 0;
+  unsigned parted = 0;
+  bool begun = false;
+  if (current_.members.empty()) {
+    // Workers that are well come within start_timeout.
+    for (const auto& worker : workers_) well += may_be_lost(worker->process().self()) ? 0U : 1U;
+    if (well < least) return allow(EarlyEnd::kNeverBegan);
+    return wrong("the job failed to begin with " + std::to_string(well) + " workers: " + reason);
+  }
   for (const Member& member : current_.members) {
     const Node node = node_of(member.incarnation);
     const ModelWorker& worker = *workers_[node];
-    furthest = std::max(furthest, worker.commits_done());
+    begun = begun || worker.program().synced() || worker.position(0) + worker.position(1) > 0;
+    parted += contains(parted_, node) ? 1U : 0U;
+    left += worker.over() || worker.program().said_bye() ? 0U : 1U;
     if (may_be_lost(node)) continue;
     ++well;
-    synced += worker.program().synced() ? 1U : 0U;
+    with_state += worker.program().synced() ? 1U : 0U;
   }
-  if (!failure_.empty()) {
-    ++tally_.failed_jobs;
-    const bool starved = well < static_cast<unsigned>(scenario_.options.min_np);
-    const bool some_leave = scenario_.times(Fault::kLeave) > 0 || scenario_.mismatch_in ||
-                            scenario_.exception_in || scenario_.named_mismatch_in ||
-                            scenario_.ends_after_timeout;
-    const bool left_too_few = scenario_.options.min_np > 1 && some_leave;
-    const bool nothing_known = journals_lost_ > 0;
-    if (!starved && !left_too_few && !nothing_known && decided_.size() > 0 && synced > 0) {
-      wrong("the job failed with " + std::to_string(well) + " members that are well: " + failure_);
+  if (left < least) return allow(EarlyEnd::kTooFew);
+  // Some that live were given up, as the job may do in their trouble.
+  if (well < least) return allow(EarlyEnd::kTooFewWell);
+  // Only as long as the server knows none: with a view, a lost journal excuses nothing.
+  if (knows_no_view_) return allow(EarlyEnd::kNoMajority);
+  // Before the first operation is complete, an eviction would hide a mistake of the setup.
+  if (!begun && parted > 1) return allow(EarlyEnd::kUnlinkable);
+  if (begun && with_state == 0) return allow(EarlyEnd::kStateLost);
+  wrong("the job failed with " + std::to_string(well) + " members that are well: " + reason);
+}
+
+/// A job may be done before its last step only where each member that is left chose so.
+void Oracle::check_success(const std::string& reason) {
+  bool all_steps = true;
+  bool all_chose = true;
+  for (const Member& member : current_.members) {
+    const Node node = node_of(member.incarnation);
+    const ModelWorker& worker = *workers_[node];
+    if (!may_be_lost(node)) {
+      wrong("the job is done though " + member.incarnation + " goes on: " + reason);
     }
-    return;
+    if (worker.killed() || excused(node) || contains(removed_, node)) continue;
+    if (worker.commits_done() == scenario_.steps) continue;
+    all_steps = false;
+    all_chose = all_chose && worker.leaves_early();
   }
-  const bool cut_short = stopped_ || scenario_.times(Fault::kLeave) > 0 ||
-                         scenario_.ends_after_timeout || well == 0 || journals_lost_ > 0;
-  if (!cut_short && furthest != scenario_.steps) {
-    wrong("done after " + std::to_string(furthest) + " of " + std::to_string(scenario_.steps) +
-          " steps");
-  }
+  if (all_steps) return;
+  if (all_chose) return allow(EarlyEnd::kAllLeft);
+  wrong("the job is done before its " + std::to_string(scenario_.steps) + " steps: " + reason);
 }
 
 }  // namespace elastic::simulation

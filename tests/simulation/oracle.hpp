@@ -13,6 +13,7 @@
 #include "rendezvous/server/journal_record.hpp"
 #include "scenario.hpp"
 #include "tally.hpp"
+#include "virtual_time.hpp"
 
 namespace elastic::simulation {
 
@@ -24,8 +25,8 @@ class Oracle {
  public:
   using Workers = std::vector<std::unique_ptr<ModelWorker>>;
 
-  Oracle(const Scenario& scenario, const Workers& workers, Tally& tally)
-      : scenario_(scenario), workers_(workers), tally_(tally) {}
+  Oracle(const Scenario& scenario, const VirtualTime& time, const Workers& workers, Tally& tally)
+      : scenario_(scenario), time_(time), workers_(workers), tally_(tally) {}
 
   void wrong(const std::string& what) { wrong_ += what + "\n"; }
   const std::string& wrong() const { return wrong_; }
@@ -35,7 +36,9 @@ class Oracle {
   void decided(const rendezvous::View& next);
   void server_starts(const rendezvous::JournalContents& journal);
   void journal_lost();
-  void job_failed(const std::string& reason);
+  enum class End : std::uint8_t { kDone, kStopped, kFailed };
+  /// It has decided that the job ends.
+  void job_ends(End how, const std::string& reason);
 
   // Workers.
   void installed(Node worker, std::uint64_t before, const rendezvous::View& view);
@@ -51,15 +54,20 @@ class Oracle {
   void committed(Node worker, std::uint64_t commits, std::uint64_t hash);
 
   // Faults: what is allowed because of them.
-  /// The job may lose the worker.
+  /// The job may lose the workers from now on.
   void excuse(Nodes workers) { excused_ |= workers; }
+  /// The job may lose the workers because of a trouble that lasts so long.
+  void excuse(Nodes workers, Duration trouble);
+  /// The two never reach each other again.
+  void parted(Node one, Node other) {
+    parted_ |= only(one) | only(other);
+    excuse(parted_);
+  }
   /// One of the two suspects the other. After several suspicions a worker may be given up.
   void suspected(Node one, Node other);
   void removal_asked(Node worker) { removed_ |= only(worker); }
   void job_stopped() { stopped_ = true; }
 
-  /// The run is over.
-  void check_end();
   /// The run is being shut down: ends from now on are not checked, since the workers that they
   /// would be compared with may have ended.
   void close() { closed_ = true; }
@@ -80,9 +88,14 @@ class Oracle {
   void check_agreement(std::map<Key, std::map<Node, Value>>& all, Node worker, const Key& key,
                        const Value& value, const std::string& what);
   void check_distance(Node worker, std::size_t lane);
+  void check_failure(const std::string& reason);
+  void check_success(const std::string& reason);
+  void allow(EarlyEnd why);
+  bool excused(Node worker) const;
   bool may_be_lost(Node worker) const;
 
   const Scenario& scenario_;
+  const VirtualTime& time_;
   const Workers& workers_;
   Tally& tally_;
   std::multimap<std::uint64_t, Decided> decided_;    // by generation
@@ -94,13 +107,15 @@ class Oracle {
   std::map<std::string, std::map<Node, Outcome>> named_;
   std::map<std::uint64_t, std::map<Node, std::uint64_t>> committed_;
   std::array<unsigned, kMostWorkers> strikes_{};
-  Nodes excused_;
+  Nodes excused_;  // for good
+  std::array<TimePoint, kMostWorkers> excused_until_{};
+  Nodes parted_;
   Nodes removed_;
   bool stopped_ = false;
   unsigned journals_lost_ = 0;
-  Nodes newest_;  // alone in a view when its journal was lost
+  bool knows_no_view_ = false;  // the server came back without its journal, and has none yet
+  Nodes newest_;                // alone in a view when its journal was lost
   bool closed_ = false;
-  std::string failure_;
   std::string wrong_;
 };
 

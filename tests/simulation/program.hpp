@@ -36,6 +36,8 @@ class Program {
   bool idle() const { return idle_; }
 
   bool synced() const { return synced_; }
+  /// Before the last step, by its own choice or after an error.
+  bool leaves_early() const { return leave_early_ || leaves_with_error_ || idle_; }
   bool said_bye() const { return said_bye_; }
   void says_bye() { said_bye_ = true; }
   std::string describe() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -7,6 +8,21 @@
 #include "scenario.hpp"
 
 namespace elastic::simulation {
+
+/// Why a job ended before its steps were done, where the design allows that.
+enum class EarlyEnd : std::uint8_t {
+  kStopped,     ///< on request
+  kAllLeft,     ///< all members that were left chose to leave
+  kTooFew,      ///< fewer than min_np members were left
+  kTooFewWell,  ///< there were more, but some of them in trouble
+  kStateLost,   ///< no member that was well had the state
+  kNeverBegan,  ///< fewer than min_np workers came
+  kUnlinkable,  ///< two members could not be linked before anything was done
+  kNoMajority,  ///< the journal was lost, and no view had a majority of its members back
+};
+inline constexpr std::array<const char*, 8> kEarlyEnds{"stopped",      "all left",   "too few left",
+                                                       "too few well", "state lost", "never began",
+                                                       "unlinkable",   "no majority"};
 
 /// Counts of the events of one run, or of many.
 struct Tally {
@@ -22,6 +38,7 @@ struct Tally {
   std::uint64_t failed_jobs = 0;         ///< that had to end, with a reason
   std::uint64_t later_links = 0;         ///< asked for when an operation needed them, at each end
   std::uint64_t later_links_failed = 0;  ///< of these, not made in time
+  std::array<std::uint64_t, kEarlyEnds.size()> early_ends{};
   FaultCounts faults{};
   Costs decisions;
 
@@ -40,6 +57,7 @@ struct Tally {
     later_links += other.later_links;
     later_links_failed += other.later_links_failed;
     for (std::size_t i = 0; i < kFaults; ++i) faults[i] += other.faults[i];
+    for (std::size_t i = 0; i < early_ends.size(); ++i) early_ends[i] += other.early_ends[i];
     decisions += other.decisions;
     return *this;
   }

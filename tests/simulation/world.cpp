@@ -18,7 +18,7 @@ World::World(const Scenario& scenario, bool traced)
       trace_(time_, traced),
       network_(time_, chance_, scenario.delay),
       threads_(time_, chance_),
-      oracle_(scenario_, workers_, tally_),
+      oracle_(scenario_, time_, workers_, tally_),
       context_{scenario_,
                time_,
                chance_,
@@ -50,7 +50,6 @@ std::string World::run() {
                                                             : "without server"));
     for (const auto& worker : workers_) oracle_.wrong(worker->describe());
   }
-  if (oracle_.wrong().empty()) oracle_.check_end();
   dismantle();
   threads_.set_active(false);
   return oracle_.wrong();
