@@ -16,6 +16,9 @@ constexpr int kRelinkAttempts = 4;
 /// Least time before that. After a machine was paused, attempts may fail in quick succession,
 /// because some members learn of the new view late.
 constexpr Milliseconds kRelinkTimeLimit{5000};
+/// A link that cannot be made fails sooner than this after the view that needs it: an attempt takes
+/// 5 s. One that breaks later was there.
+constexpr Milliseconds kLongestRelink{15000};
 
 /// Reasons that the message of a job's failure has, bytes of each, and names of those that gave it.
 constexpr std::size_t kMostWhys = 8;
@@ -136,6 +139,22 @@ void Membership::State::give_up_unlinkable(const std::string& one, const std::st
                 reason);
   }
   evict(goes, "cannot be linked with " + describe(stays) + tried);
+}
+
+/// An operation has completed in the present view, of which the links in `broken` failed. So links
+/// work, and broken ones are no longer counted. It shows nothing of a pair that was to be linked
+/// anew for this view, and soon failed again: in a large view a lane goes on without the links that
+/// its operations do not need, while another lane waits for one that cannot be made.
+void Membership::State::forgive_broken_links(const std::vector<BrokenPair>& broken) {
+  std::set<std::string> fail_again;
+  for (const BrokenPair& pair : broken) {
+    const bool again = std::ranges::any_of(view_.broken, [&](const BrokenPair& before) {
+      return before == pair || before == BrokenPair{pair.other, pair.one};
+    });
+    if (again && now_ < entered_at_ + kLongestRelink) fail_again.insert({pair.one, pair.other});
+  }
+  std::erase_if(broken_link_counts_,
+                [&](const auto& count) { return !fail_again.contains(count.first); });
 }
 
 /// Tells a leaver that is no longer in the view that it may go.

@@ -232,7 +232,7 @@ void Membership::State::announce(View next) {
     send_to_all(std::move(of_this_view), AnnounceChange{*std::move(change), period_.count()});
   send_to_all(std::move(others), announcement_of(next));
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
-    if (next.lanes[lane].position > view_.lanes[lane].position) broken_link_counts_.clear();
+    if (next.lanes[lane].position > view_.lanes[lane].position) forgive_broken_links(next.broken);
   }
   if (view_.generation != 0) ++view_changes_;
   enter(std::move(next));
@@ -265,6 +265,7 @@ void Membership::State::enter(View view) {
     const auto worker = workers_.find(view_.members[rank].incarnation);
     by_rank_.push_back(worker == workers_.end() ? nullptr : &worker->second);
   }
+  entered_at_ = now_;
   set_period(view_.members.size());
 }
 

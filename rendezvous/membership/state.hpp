@@ -215,6 +215,7 @@ class Membership::State {
   bool refuse_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
   void give_up_unlinkable(const std::string& one, const std::string& other,
                           const std::string& reason);
+  void forgive_broken_links(const std::vector<BrokenPair>& broken);
   std::string reasons_of_unable() const;
   void end(const std::string& text);
   void stay_over(const LastWord& end);
@@ -309,10 +310,11 @@ class Membership::State {
   std::set<std::string> gone_by_choice_;
   /// Members of the present view that were given up without proof of their death.
   std::set<std::string> perhaps_alive_;
-  std::map<std::string, int> broken_link_counts_;  ///< broken links of each member since an
-                                                   ///< operation completed
-  TimePoint first_broken_at_{};                    ///< time of the first of these
-  std::vector<BrokenPair> broken_;                 ///< for the next view
+  TimePoint entered_at_{};  ///< when `view_` became the present view
+  /// Broken links of each member since an operation completed; see forgive_broken_links.
+  std::map<std::string, int> broken_link_counts_;
+  TimePoint first_broken_at_{};     ///< time of the first of these
+  std::vector<BrokenPair> broken_;  ///< for the next view
   EarlyLeavers early_leavers_;
   std::string left_early_;  ///< members that left early, for messages about too few workers
   bool recount_ = false;    ///< fewer than min_np members may be left

@@ -124,6 +124,36 @@ TEST_F(FailureTest, WhoCannotBeLinkedWithIsGivenUp) {
   EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) was given up: cannot be linked with"));
 }
 
+/// In a large view a lane can go on without a link that another lane waits for.
+TEST_F(FailureTest, WhoCannotBeLinkedWithIsGivenUpThoughAnotherLaneGoesOn) {
+  start_with({"a", "b", "c"});
+  std::uint64_t named = 0;
+  for (int i = 0; i < 4; ++i) {
+    say(i % 2 == 0 ? "a" : "b", Suspect{view().generation, i % 2 == 0 ? "b" : "a", "no link"});
+    ++named;
+    for (const char* by : {"a", "b", "c"}) {
+      say(by, Report{view().generation, last<Freeze>(by)->round, {{7, ""}, {named, ""}}, 0, false});
+    }
+    ASSERT_THAT(members(), ElementsAre("a", "b", "c"));
+    pass(Milliseconds(5000));
+  }
+  say("a", Suspect{view().generation, "b", "no link"});
+  EXPECT_EQ(last<Farewell>("b")->reason, Farewell::Reason::kEvicted);
+  report_all({"a", "c"}, 7);
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+}
+
+/// The link is there between two of its failures.
+TEST_F(FailureTest, WhoseLinkBreaksNowAndThenStays) {
+  start_with({"a", "b", "c"});
+  for (std::uint64_t i = 1; i < 12; ++i) {
+    say("a", Suspect{view().generation, "b", "reset by peer"});
+    report_all({"a", "b", "c"}, i);
+    ASSERT_THAT(members(), ElementsAre("a", "b", "c"));
+    pass(Milliseconds(16000));
+  }
+}
+
 TEST_F(FailureTest, AJoinerThatCannotBeLinkedWithIsRefusedAtOnce) {
   for (const bool joiner_tells : {false, true}) {
     journal_.clear();
