@@ -139,6 +139,7 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_, bool large)
   // A run with 64 workers costs as much as a hundred small ones, one with 256 as a thousand.
   const bool is_large = chance.percent(kLargePercent);
   const std::uint64_t share = chance.below(100);
+  if (large || is_large) plan(Fault::kParted, 20, 1);
   if (large || (is_large && share < kLargestPercent + kVeryLargePercent)) {
     const std::uint64_t most = large || share < kLargestPercent ? kLargest : kMostOfVeryLarge;
     enlarge(static_cast<int>(kLeastVeryLarge + chance.below(most - kLeastVeryLarge + 1)));
