@@ -80,6 +80,7 @@ void print(const std::string& what, std::uint64_t number) {
 void report(const Command& command, const Findings& findings, double seconds) {
   const Tally& tally = findings.tally;
   print("runs", tally.runs);
+  print("with over 64 workers", tally.large_runs);
   print("views decided", tally.views);
   print("operations completed", tally.operations);
   print("restarts of the server", tally.restarts);
@@ -120,6 +121,9 @@ void report_json(const Command& command, const Findings& findings, double second
   for (std::size_t i = 0; i < kFaults; ++i) {
     faults[std::string(name(static_cast<Fault>(i)))] = tally.faults[i];
   }
+  nlohmann::json early_ends;
+  for (std::size_t i = 0; i < kEarlyEnds.size(); ++i)
+    early_ends[kEarlyEnds[i]] = tally.early_ends[i];
   nlohmann::json failed = nlohmann::json::array();
   for (const auto& failure : findings.failures) {
     failed.push_back({{"seed", failure.seed}, {"wrong", failure.wrong}});
@@ -127,6 +131,7 @@ void report_json(const Command& command, const Findings& findings, double second
   const nlohmann::json all{{"first_seed", command.campaign.first_seed},
                            {"mutation", name(command.campaign.mutation)},
                            {"runs", tally.runs},
+                           {"large_runs", tally.large_runs},
                            {"views", tally.views},
                            {"operations", tally.operations},
                            {"restarts", tally.restarts},
@@ -138,6 +143,7 @@ void report_json(const Command& command, const Findings& findings, double second
                            {"failed_jobs", tally.failed_jobs},
                            {"later_links", tally.later_links},
                            {"later_links_failed", tally.later_links_failed},
+                           {"early_ends", early_ends},
                            {"faults", faults},
                            {"decisions", costs_json(tally.decisions)},
                            {"failures", failed},

@@ -27,6 +27,7 @@ inline constexpr std::array<const char*, 8> kEarlyEnds{"stopped",      "all left
 /// Counts of the events of one run, or of many.
 struct Tally {
   std::uint64_t runs = 0;
+  std::uint64_t large_runs = 0;          ///< that began with more than 64 workers
   std::uint64_t views = 0;               ///< decided, not counting the first of each job
   std::uint64_t operations = 0;          ///< completed, each on each worker
   std::uint64_t restarts = 0;            ///< of the server, whatever it died of
@@ -45,6 +46,7 @@ struct Tally {
   void count(Fault fault) { ++faults[static_cast<std::size_t>(fault)]; }
   Tally& operator+=(const Tally& other) {
     runs += other.runs;
+    large_runs += other.large_runs;
     views += other.views;
     operations += other.operations;
     restarts += other.restarts;

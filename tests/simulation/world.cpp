@@ -38,6 +38,7 @@ World::World(const Scenario& scenario, bool traced)
 std::string World::run() {
   threads_.set_active(true);
   ++tally_.runs;
+  if (scenario_.options.initial_np > 64) ++tally_.large_runs;
   server_.start();
   start_workers();
   plan_faults();

@@ -47,7 +47,8 @@ TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
   const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 701
                               : GetParam() == Mutation::kEarlyRelease     ? 146
-                              : GetParam() == Mutation::kForgottenTimeout ? 670
+                              : GetParam() == Mutation::kForgottenTimeout ? 657
+                              : GetParam() == Mutation::kUnreportedLink   ? 1270
                                                                           : 1;
   // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
@@ -59,7 +60,8 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                                          Mutation::kForgottenFloor, Mutation::kEarlyRelease,
                                          Mutation::kUnfrozenBoundary, Mutation::kLostMeansDead,
                                          Mutation::kEarlyError, Mutation::kStayAfterException,
-                                         Mutation::kForgottenTimeout),
+                                         Mutation::kForgottenTimeout, Mutation::kUndialedLink,
+                                         Mutation::kUnreportedLink),
                          [](const auto& mutation) {
                            std::string name(simulation::name(mutation.param));
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -79,12 +81,27 @@ TEST_F(SimulationTest, ABusyThreadIsNamed) {
 /// A few of the first seeds have more workers than the others.
 TEST_F(SimulationTest, SomeJobsAreLarge) {
   int large = 0;
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  int very_large = 0;
+  for (std::uint64_t seed = 1; seed <= 10000; ++seed) {
     const int workers = Scenario(seed).options.initial_np;
     EXPECT_LE(workers, static_cast<int>(Scenario::kLargest));
     large += workers >= 8 ? 1 : 0;
+    very_large += workers > 64 ? 1 : 0;
+    EXPECT_GE(Scenario(seed, Mutation::kNone, true).options.initial_np, 32);
   }
-  EXPECT_GE(large, 10);
+  EXPECT_GE(large, 100);
+  EXPECT_GE(very_large, 1);
+}
+
+/// More workers than are all linked with each other from the start.
+TEST_F(SimulationTest, LargeJobsHoldWhatMustHold) {
+  const Findings findings = run({32, 4, 1, Mutation::kNone, true});
+  for (const Findings::Failure& failure : findings.failures) {
+    ADD_FAILURE() << failure.wrong << "replay: ./run simulate --seed " << failure.seed
+                  << " --seeds 1 --trace --large";
+  }
+  EXPECT_GT(findings.tally.later_links, 0U);
+  EXPECT_GT(findings.tally.faults[static_cast<std::size_t>(Fault::kRackLost)], 0U);
 }
 
 TEST_F(SimulationTest, ASeedReplaysExactly) {
