@@ -303,8 +303,8 @@ void Oracle::allow(EarlyEnd why) {
   ++tally_.early_ends[static_cast<std::size_t>(why)];
 }
 
-/// A job may fail only where too few of its members, as they are at this moment, can go on. What is
-/// counted is members, not faults: a leaver, say, excuses no failure where others were enough.
+/// A job may fail only where too few of its members, as they are at this moment, can go on. Members
+/// are counted, not faults: a leaver, say, excuses no failure where others were enough.
 void Oracle::check_failure(const std::string& reason) {
   ++tally_.failed_jobs;
   const auto least = static_cast<unsigned>(scenario_.options.min_np);

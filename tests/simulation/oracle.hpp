@@ -107,7 +107,7 @@ class Oracle {
   std::map<std::string, std::map<Node, Outcome>> named_;
   std::map<std::uint64_t, std::map<Node, std::uint64_t>> committed_;
   std::array<unsigned, kMostWorkers> strikes_{};
-  Nodes excused_;  // for good
+  Nodes excused_;  // permanently
   std::array<TimePoint, kMostWorkers> excused_until_{};
   Nodes parted_;
   Nodes removed_;
