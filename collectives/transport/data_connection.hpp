@@ -36,6 +36,7 @@ class OpenSockets {
  public:
   void add(DataSocket& socket) { sockets_.insert(&socket); }
   void remove(DataSocket& socket) { sockets_.erase(&socket); }
+  std::size_t size() const { return sockets_.size(); }
   /// Closes all of them: what waits for them ends. From now on no new work may begin.
   void close();
   bool closed() const { return closed_; }

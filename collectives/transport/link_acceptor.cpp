@@ -129,6 +129,7 @@ Task<void> LinkAcceptor::accept_loop(Acceptor& acceptor, UnauthenticatedSockets&
     co_await accept_socket(acceptor, socket, error);
     if (!error) {
       if (std::optional<std::string> from = origin(socket)) {
+        ++beginning_;
         asio::co_spawn(
             context_->io,
             [self = shared_from_this(), socket = std::move(socket), from = *std::move(from),
@@ -147,6 +148,7 @@ Task<void> LinkAcceptor::accept_loop(Acceptor& acceptor, UnauthenticatedSockets&
 
 Task<void> LinkAcceptor::greet(DataSocket socket, std::string origin,
                                UnauthenticatedSockets& among) {
+  --beginning_;
   if (context_->closed()) co_return;
   DataConnection with{std::move(socket), nullptr};
   Unauthenticated state(among, std::move(origin), with.socket);

@@ -49,6 +49,8 @@ class LinkAcceptor : public std::enable_shared_from_this<LinkAcceptor> {
   const Endpoints& endpoints() const { return endpoints_; }
   /// Refuses handshakes for earlier generations from now on.
   void set_generation(std::uint64_t generation) { generation_ = generation; }
+  /// Sockets that are accepted, and whose greeting has not begun.
+  std::size_t beginning() const { return beginning_; }
   /// Closes the listeners.
   void close();
 
@@ -91,6 +93,7 @@ class LinkAcceptor : public std::enable_shared_from_this<LinkAcceptor> {
   boost::asio::local::stream_protocol::acceptor local_;
   Endpoints endpoints_;
   std::uint64_t generation_ = 0;
+  std::size_t beginning_ = 0;
   LogLimit refusal_lines_;
   UnauthenticatedSockets by_tcp_;
   UnauthenticatedSockets of_host_;

@@ -39,15 +39,18 @@ LinkDialer::LinkDialer(std::shared_ptr<LinkerContext> context, std::shared_ptr<L
                        Observer& observer)
     : context_(std::move(context)), pool_(std::move(pool)), observer_(observer) {}
 
-void LinkDialer::dial(const std::vector<Peer>& peers, std::uint64_t generation) {
-  wanted_ = true;
+void LinkDialer::enter(const std::vector<Peer>& peers, std::uint64_t generation) {
   generation_ = generation;
   failures_.clear();
   members_.clear();
   for (const Peer& peer : peers) members_.emplace(peer.incarnation, peer);
-  for (const Peer& peer : peers) {
+}
+
+void LinkDialer::dial() {
+  wanted_ = true;
+  for (const auto& [incarnation, peer] : members_) {
     if (!peer.at_once) continue;
-    for (std::size_t lane = 0; lane < static_cast<std::size_t>(context_->options.lanes); ++lane) {
+    for (std::size_t lane = 0; lane < lanes(); ++lane) {
       dial(peer, lane);
     }
   }
@@ -79,7 +82,7 @@ std::string LinkDialer::transport_to(const Peer& peer) const {
 /// Tries until the link stands, or is no longer wanted: directly at first, then also through
 /// each of the other members in turn.
 Task<void> LinkDialer::keep_dialing(Peer peer, std::size_t lane) {
-  const TimePoint start = Clock::now();
+  TimePoint start = Clock::now();
   Milliseconds pause = kFirstPause;
   asio::steady_timer timer(context_->io);
   std::size_t relayed_attempts = 0;
@@ -92,6 +95,9 @@ Task<void> LinkDialer::keep_dialing(Peer peer, std::size_t lane) {
     const Milliseconds limit = relays.empty() ? context_->options.handshake_deadline : kDirectOnly;
     const Status dialed = co_await dial_once(peer, lane, relay, limit);
     if (dialed.ok()) break;
+    // A peer that comes further with us, or is in a later view, is reached directly.
+    const bool answered = relay == nullptr && dialed.code() == Code::kAborted;
+    if (answered || pool_->progress(peer.incarnation) > start) start = Clock::now();
     // The reason why the direct path fails says more than that of a relayed one.
     if (relay == nullptr || !failures_.contains(peer.incarnation)) {
       failures_[peer.incarnation] = dialed;
@@ -132,10 +138,27 @@ std::size_t LinkDialer::streams_to(const Peer& peer, bool relayed) const {
   if (context_->options.streams > 0) return static_cast<std::size_t>(context_->options.streams);
   if (relayed || there == context_->host) return 1;
   const std::size_t others_here = members_on(context_->host);
-  const auto lanes = static_cast<std::size_t>(context_->options.lanes);
   return flows_per_link(
-      {others_here + 1, members_on(there), (members_.size() - others_here) * lanes},
+      {others_here + 1, members_on(there), (members_.size() - others_here) * lanes()},
       descriptor_limit());
+}
+
+std::size_t LinkDialer::descriptors_missing() const {
+  std::size_t missing = 0;
+  for (const auto& [incarnation, peer] : members_) {
+    for (std::size_t lane = 0; peer.at_once && lane < lanes(); ++lane) {
+      if (pool_->find(incarnation, lane)) continue;
+      const std::size_t wanted = streams_to(peer, false);
+      missing += wanted - std::min(wanted, pool_->streams(incarnation, lane));
+    }
+  }
+  return missing;
+}
+
+std::size_t LinkDialer::descriptors_for_all() const {
+  std::size_t all = 0;
+  for (const auto& member : members_) all += lanes() * streams_to(member.second, false);
+  return all;
 }
 
 /// `relay` is null for the direct path. `limit` is for each connection and each handshake.
@@ -153,7 +176,9 @@ Task<Status> LinkDialer::dial_once(const Peer& peer, std::size_t lane, const Pee
   const bool shm = greeting.transport == "shm";
   greeting.streams = streams_to(peer, relay != nullptr);
   for (; greeting.stream < greeting.streams; ++greeting.stream) {
-    Result<DataConnection> through = co_await get_through(peer, greeting, relay, limit);
+    // Where the first one came through, the way is good, and the peer perhaps busy.
+    const Milliseconds step = greeting.stream == 0 ? limit : context_->options.handshake_deadline;
+    Result<DataConnection> through = co_await get_through(peer, greeting, relay, step);
     if (!through.ok()) co_return through.status();
     if (context_->closed()) co_return Status(Code::kAborted, "closed");
     StreamPtr stream;

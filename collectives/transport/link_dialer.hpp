@@ -43,17 +43,23 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
   LinkDialer(std::shared_ptr<LinkerContext> context, std::shared_ptr<LinkPool> pool,
              Observer& observer);
 
-  /// Makes the missing links to those of `peers`, the other members of the view `generation`, that
-  /// are to be linked at once. Skips peers with greater incarnations, which dial this worker. Tries
-  /// until all links are made, or until `cancel`.
-  void dial(const std::vector<Peer>& peers, std::uint64_t generation);
+  /// `peers` are the other members from now on, of the view `generation`.
+  void enter(const std::vector<Peer>& peers, std::uint64_t generation);
+  /// Makes the missing links to those members that are to be linked at once. Skips members with
+  /// greater incarnations, which dial this worker. Tries until all links are made, or until
+  /// `cancel`.
+  void dial();
   /// Makes the link of one lane to one of these members, too.
   void dial(const Peer& peer, std::size_t lane);
+  /// Descriptors for those links to be made at once that are not there yet, however they come, and
+  /// for links with all members.
+  std::size_t descriptors_missing() const;
+  std::size_t descriptors_for_all() const;
   /// Whether this worker is the one of the two that dials.
   bool dials(const Peer& peer) const { return context_->options.incarnation >= peer.incarnation; }
   /// Dials under way end before their next try.
   void cancel() { wanted_ = false; }
-  /// Why the last try to reach `incarnation` since the last `dial` failed; null if none did.
+  /// Why the last try to reach `incarnation` since the last `enter` failed; null if none did.
   const Status* failure(const std::string& incarnation) const;
 
  private:
@@ -66,13 +72,14 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
   std::string transport_to(const Peer& peer) const;
   std::vector<Peer> relays_to(const Peer& peer) const;
   std::size_t members_on(const std::string& host) const;
+  std::size_t lanes() const { return static_cast<std::size_t>(context_->options.lanes); }
   std::size_t streams_to(const Peer& peer, bool relayed) const;
 
   const std::shared_ptr<LinkerContext> context_;
   const std::shared_ptr<LinkPool> pool_;
   Observer& observer_;
 
-  // The last call of `dial`.
+  // The last call of `enter`.
   std::map<std::string, Peer> members_;
   std::uint64_t generation_ = 0;
   bool wanted_ = false;

@@ -27,11 +27,9 @@ std::string bind_advice(const Endpoints& peer, const Endpoints& own) {
 
 }  // namespace
 
-std::string describe_missing_link(const Peer& peer, const Endpoints& own, const Status* last_try,
-                                  bool no_descriptors) {
+std::string describe_missing_link(const Peer& peer, const Endpoints& own, const Status* last_try) {
   std::string why = "no link with worker " + peer.incarnation.substr(0, 8) + " in time";
   if (last_try != nullptr) why += ": " + last_try->message();
-  if (no_descriptors) why += "; this process has no descriptors left: raise the limit (ulimit -n)";
   return why + bind_advice(peer.endpoints, own);
 }
 

@@ -62,7 +62,7 @@ Status judge(Verdict verdict) {
     case Verdict::kWelcome:
       return {};
     case Verdict::kOldGeneration:
-      return Status(Code::kRefused, "it is in a later view already");
+      return Status(Code::kAborted, "it is in a later view already");
     case Verdict::kNoRelay:
       return Status(Code::kRefused, "it does not relay to that worker");
     case Verdict::kUnreachable:

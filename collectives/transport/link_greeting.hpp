@@ -41,7 +41,8 @@ enum class Verdict : std::uint8_t {
   kUnreachable = 4,    ///< the acceptor cannot reach the target either
 };
 
-/// The dialer's status for it: kRefused with the reason unless welcome.
+/// The dialer's status for it: ok if welcome, kAborted if it was for an earlier view, otherwise
+/// kRefused.
 Status judge(Verdict verdict);
 
 std::string encode(const LinkGreeting& greeting);

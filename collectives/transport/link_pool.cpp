@@ -7,6 +7,15 @@
 
 namespace elastic::transport {
 
+namespace {
+
+std::size_t count(const std::vector<StreamPtr>& streams) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(streams, [](const StreamPtr& stream) { return stream != nullptr; }));
+}
+
+}  // namespace
+
 void LinkPool::add(Arrival arrival) {
   if (arrival.lane >= lanes_ || arrival.stream >= arrival.streams) return;
   PeerSlots& peer = slots_[arrival.peer];
@@ -15,16 +24,21 @@ void LinkPool::add(Arrival arrival) {
   Slot& slot = peer.lanes[arrival.lane];
   if (slot.link_id != arrival.link_id) {
     if (slot.link) slot.link->hang_up();
+    const std::size_t most = slot.most;  // another try that comes no further is no progress
     slot = Slot{};
+    slot.most = most;
     slot.link_id = arrival.link_id;
     slot.via = arrival.via;
     slot.generation = arrival.generation;
   }
   slot.streams.resize(arrival.streams);
   slot.streams[arrival.stream] = std::move(arrival.carrier);
-  const bool whole = std::all_of(slot.streams.begin(), slot.streams.end(),
-                                 [](const StreamPtr& stream) { return stream != nullptr; });
-  if (!whole) return;
+  const std::size_t there = count(slot.streams);
+  if (there > slot.most) {
+    slot.most = there;
+    peer.progress = Clock::now();
+  }
+  if (there < slot.streams.size()) return;
   slot.link =
       std::make_shared<Link>(std::move(slot.streams), "worker " + arrival.peer.substr(0, 8));
   slot.streams.clear();
@@ -57,6 +71,17 @@ bool LinkPool::complete(const std::string& peer) const {
   return true;
 }
 
+std::size_t LinkPool::streams(const std::string& peer, std::size_t lane) const {
+  const auto found = slots_.find(peer);
+  if (found == slots_.end() || lane >= found->second.lanes.size()) return 0;
+  return count(found->second.lanes[lane].streams);
+}
+
+TimePoint LinkPool::progress(const std::string& peer) const {
+  const auto found = slots_.find(peer);
+  return found == slots_.end() ? TimePoint::min() : found->second.progress;
+}
+
 std::vector<LinkPtr> LinkPool::hand_out(const std::string& peer) {
   std::vector<LinkPtr> found;
   PeerSlots& slots = slots_[peer];
@@ -84,7 +109,9 @@ void LinkPool::keep_only(const std::set<std::string>& peers) {
       continue;
     }
     peer->second.fresh = false;
+    peer->second.progress = TimePoint::min();
     for (Slot& slot : peer->second.lanes) {
+      slot.most = 0;
       if (slot.via.empty() || peers.contains(slot.via)) continue;
       if (slot.link) slot.link->hang_up();
       slot = Slot{};

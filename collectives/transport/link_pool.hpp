@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "collectives/transport/byte_count.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/stream.hpp"
@@ -37,6 +38,11 @@ class LinkPool {
   /// The usable link, or null.
   LinkPtr find(const std::string& peer, std::size_t lane) const;
   bool complete(const std::string& peer) const;
+  /// The streams that are there of a link that is not whole yet.
+  std::size_t streams(const std::string& peer, std::size_t lane) const;
+  /// When the links to `peer` last came further than they had been since the last `keep_only`;
+  /// TimePoint::min() if they did not.
+  TimePoint progress(const std::string& peer) const;
   /// The links of one peer that is `complete`, to be used in the present view.
   std::vector<LinkPtr> hand_out(const std::string& peer);
   /// The link of one lane, which `find` finds.
@@ -65,11 +71,13 @@ class LinkPool {
     std::string via;
     std::uint64_t generation = 0;    // of the view for which it was made
     bool used = false;               // handed out
+    std::size_t most = 0;            // streams at a time since the last keep_only
     std::vector<StreamPtr> streams;  // of a link that is not whole
   };
   struct PeerSlots {
     std::vector<Slot> lanes;
     bool fresh = true;  // arrived after the last keep_only, and not handed out
+    TimePoint progress = TimePoint::min();
   };
 
   /// The count of a link, which outlives it.

@@ -1,16 +1,16 @@
 #include "collectives/transport/linker.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <sys/eventfd.h>
 
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
+#include "collectives/transport/descriptor_shortage.hpp"
+#include "collectives/transport/flow_count.hpp"
 #include "collectives/transport/link_acceptor.hpp"
 #include "collectives/transport/link_dialer.hpp"
 #include "collectives/transport/link_failure.hpp"
@@ -61,9 +61,9 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
  private:
   bool has_room() const override { return pool_->peers() < kMostPeers; }
   void on_connection(DataConnection connection, const LinkGreeting& from) override;
-  void on_accept_failure() override { hurry_without_descriptors(); }
+  void on_accept_failure() override { look_for_descriptors(); }
   void on_dial_end() override { on_links(); }
-  void on_dial_failure() override { hurry_without_descriptors(); }
+  void on_dial_failure() override { look_for_descriptors(); }
 
   /// A link that was asked for after `connect`.
   struct Request {
@@ -82,9 +82,12 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
   void answer(const RequestPtr& request, Result<LinkPtr> outcome);
   void finish_if_complete();
   void finish(Result<std::vector<LinksOfPeer>> outcome);
-  void set_deadline(Milliseconds deadline);
+  void set_deadline(TimePoint deadline);
   void on_deadline(std::uint64_t call);
-  void hurry_without_descriptors();
+  TimePoint due(const Peer& missing) const;
+  DescriptorNeed descriptor_need() const;
+  void look_for_descriptors();
+  void fall_short();
 
   const std::shared_ptr<LinkerContext> context_;
   const std::shared_ptr<LinkPool> pool_;
@@ -100,8 +103,11 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
   std::vector<Peer> peers_;
   Connected callback_;      // null once it is answered
   std::uint64_t call_ = 0;  // an expiry that was already queued may belong to an earlier call
-  bool hurries_ = false;    // for lack of descriptors
+  TimePoint begun_;
+  Milliseconds limit_{};  // for each missing link to come further
   asio::steady_timer deadline_;
+  asio::steady_timer without_descriptors_;
+  bool lacks_descriptors_ = false;    // that timer runs
   std::vector<RequestPtr> requests_;  // not answered yet
 };
 
@@ -182,7 +188,8 @@ Linker::Impl::Impl(asio::io_context& io, LinkerOptions options)
       relay_(std::make_shared<LinkRelay>(context_)),
       probe_(std::make_shared<LinkProbe>(context_)),
       end_watch_(std::make_shared<PeerEndWatch>(context_)),
-      deadline_(io) {}
+      deadline_(io),
+      without_descriptors_(io) {}
 
 void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                            Connected callback) {
@@ -201,8 +208,9 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
     if (peer.renew) pool_->drop_old(peer.incarnation, generation_);
   }
 
-  hurries_ = false;
-  set_deadline(deadline);
+  begun_ = Clock::now();
+  limit_ = deadline;
+  set_deadline(begun_ + deadline);
   const auto far = std::ranges::find_if(
       peers_, [&](const Peer& peer) { return peer.endpoints.host != context_->host; });
   if (context_->options.transport == Transport::kShm && far != peers_.end()) {
@@ -212,7 +220,9 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
                              "ELASTIC_TRANSPORT to auto or tcp",
                          static_cast<int>(far - peers_.begin())));
   }
-  dialer_->dial(peers_, generation_);
+  dialer_->enter(peers_, generation_);
+  if (descriptor_need().is_short()) return fall_short();
+  dialer_->dial();
   finish_if_complete();
 }
 
@@ -222,6 +232,7 @@ void Linker::Impl::cancel() {
   for (const RequestPtr& request : std::exchange(requests_, {})) request->deadline.cancel();
   dialer_->cancel();
   deadline_.cancel();
+  without_descriptors_.cancel();
 }
 
 void Linker::Impl::request(const std::string& incarnation, std::size_t lane,
@@ -240,7 +251,7 @@ void Linker::Impl::request(const std::string& incarnation, std::size_t lane,
       if (error) return;
       const std::string why =
           describe_missing_link(request->peer, self->acceptor_->endpoints(),
-                                self->dialer_->failure(request->peer.incarnation), false);
+                                self->dialer_->failure(request->peer.incarnation));
       self->answer(request, Status(Code::kTimeout, why));
     });
     dialer_->dial(*peer, lane);
@@ -274,7 +285,7 @@ StreamPtr Linker::Impl::accept_stream(DataConnection connection, const LinkGreet
   Result<StreamPtr> accepted = accept_shm(std::move(fd), context_->options.arena.get());
   if (accepted.ok()) return std::move(accepted).value();
   log::info("dropped a data connection: {}", accepted.status().message());
-  hurry_without_descriptors();
+  look_for_descriptors();
   return nullptr;
 }
 
@@ -318,33 +329,71 @@ void Linker::Impl::finish(Result<std::vector<LinksOfPeer>> outcome) {
   if (callback) callback(std::move(outcome));
 }
 
-void Linker::Impl::set_deadline(Milliseconds deadline) {
-  deadline_.expires_after(deadline);
+void Linker::Impl::set_deadline(TimePoint deadline) {
+  deadline_.expires_at(deadline);
   deadline_.async_wait(
       [self = shared_from_this(), call = ++call_](boost::system::error_code error) {
         if (!error) self->on_deadline(call);
       });
 }
 
-/// No member is to wait long for links that cannot be made here: the others cannot know.
-void Linker::Impl::hurry_without_descriptors() {
-  if (!callback_ || hurries_) return;
-  const UniqueFd one(::eventfd(0, EFD_CLOEXEC));
-  if (one || (errno != EMFILE && errno != ENFILE)) return;
-  hurries_ = true;
-  set_deadline(kWithoutDescriptors);
+/// A link of many streams takes long on a busy host: as long as they come, more are waited for.
+TimePoint Linker::Impl::due(const Peer& missing) const {
+  return std::max(begun_, pool_->progress(missing.incarnation)) + limit_;
 }
 
 void Linker::Impl::on_deadline(std::uint64_t call) {
   if (call != call_ || !callback_) return;
-  const auto missing = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-    return peer.at_once && !pool_->complete(peer.incarnation);
+  auto first = peers_.end();
+  for (auto peer = peers_.begin(); peer != peers_.end(); ++peer) {
+    if (!peer->at_once || pool_->complete(peer->incarnation)) continue;
+    if (first == peers_.end() || due(*peer) < due(*first)) first = peer;
+  }
+  if (first == peers_.end()) return finish_if_complete();
+  if (due(*first) > Clock::now()) return set_deadline(due(*first));
+  finish(Status(
+      Code::kTimeout,
+      describe_missing_link(*first, acceptor_->endpoints(), dialer_->failure(first->incarnation)),
+      static_cast<int>(first - peers_.begin())));
+}
+
+/// Sockets on their way to a link count as free: the link is among the missing ones.
+DescriptorNeed Linker::Impl::descriptor_need() const {
+  DescriptorNeed need;
+  need.missing = dialer_->descriptors_missing();
+  if (need.missing == 0) return need;
+  need.limit = descriptor_limit();
+  need.free = free_descriptors(need.limit);
+  need.free += std::min(need.limit - std::min(need.free, need.limit),
+                        acceptor_->beginning() + context_->sockets.size());
+  need.members = peers_.size() + 1;
+  need.all = dialer_->descriptors_for_all();
+  return need;
+}
+
+/// Some may be about to be closed. If this lasts, links that are wanted cannot be made here.
+void Linker::Impl::look_for_descriptors() {
+  const auto waits = [this] { return callback_ || !requests_.empty(); };
+  if (lacks_descriptors_ || !waits() || !out_of_descriptors()) return;
+  lacks_descriptors_ = true;
+  without_descriptors_.expires_after(kWithoutDescriptors);
+  without_descriptors_.async_wait([self = shared_from_this(), waits](const auto& error) {
+    self->lacks_descriptors_ = false;
+    if (!error && waits() && out_of_descriptors()) self->fall_short();
   });
-  if (missing == peers_.end()) return finish_if_complete();
-  finish(Status(Code::kTimeout,
-                describe_missing_link(*missing, acceptor_->endpoints(),
-                                      dialer_->failure(missing->incarnation), hurries_),
-                static_cast<int>(missing - peers_.begin())));
+}
+
+/// The other members are neither to wait nor to be blamed: they cannot know.
+void Linker::Impl::fall_short() {
+  DescriptorNeed need = descriptor_need();
+  need.limit = descriptor_limit();
+  need.members = peers_.size() + 1;
+  need.all = dialer_->descriptors_for_all();
+  const Status why(Code::kUnavailable, describe_shortage(need));
+  if (callback_) return finish(why);
+  const auto tell = context_->options.on_short;
+  cancel();
+  if (tell) tell(why);
 }
 
 }  // namespace elastic::transport

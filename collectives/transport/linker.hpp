@@ -51,9 +51,10 @@ class Linker {
 
   /// Links with those of `peers`, the other members of the view `generation`, that are to be linked
   /// at once, and closes unused links to workers that are no members. One call at a time: a new
-  /// call or `cancel` drops the callback of the earlier one. Fails after `deadline`, or sooner if
-  /// this process lacks descriptors for the missing links. From now on refuses handshakes of
-  /// earlier generations.
+  /// call or `cancel` drops the callback of the earlier one. Fails with the peer when a missing
+  /// link has come no further for `deadline`, and sooner with kUnavailable, without a peer, if this
+  /// process lacks descriptors for the missing links. From now on refuses handshakes of earlier
+  /// generations.
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();

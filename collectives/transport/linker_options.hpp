@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/handshake.hpp"
 #include "base/port_range.hpp"
+#include "base/status.hpp"
 #include "collectives/transport/tcp/silence_watch.hpp"
 #include "elastic/options.hpp"
 
@@ -29,6 +31,9 @@ struct LinkerOptions {
   int lanes = 2;           ///< links per peer
   std::size_t shm_ring_bytes = 1 << 20;  ///< per direction and link
   std::shared_ptr<const Arena> arena;    ///< peers of this host may read it; may be null
+  /// Called on the control thread when a link that was asked for in a view cannot be made for lack
+  /// of descriptors in this process.
+  std::function<void(const Status&)> on_short;
   Milliseconds handshake_deadline{5000};
   Milliseconds link_timeout =
       kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200

@@ -32,7 +32,7 @@ Control::Control(Identity identity, Options options, const Backends& backends,
         asio::post(io_, [this, round] { participation_.on_paused(round); });
       }),
       effects_({identity_, options_, backends_, gate_, status_, view_change_clock_, lanes_,
-                abort_events_}),
+                abort_events_, [this](const Status& why) { leave_with_error(why); }}),
       participation_(identity_.incarnation, kLanes, effects_),
       join_request_(
           io_,
@@ -95,7 +95,9 @@ Status Control::start() {
     return Status(Code::kUnavailable,
                   "this process has no descriptors left; raise the limit (ulimit -n)");
   }
-  linker_ = std::make_unique<transport::Linker>(io_, linker_options(identity_, options_, arena_));
+  transport::LinkerOptions linker = linker_options(identity_, options_, arena_);
+  linker.on_short = [this](const Status& why) { leave_with_error(why); };
+  linker_ = std::make_unique<transport::Linker>(io_, std::move(linker));
   if (Status listening = linker_->listen(); !listening.ok()) return listening;
 
   client_ = std::make_unique<rendezvous::Client>(

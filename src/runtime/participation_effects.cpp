@@ -1,5 +1,6 @@
 #include "runtime/participation_effects.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -62,11 +63,25 @@ void ParticipationEffects::on_connected(const rendezvous::View& view,
     return receiver_->on_linked(view.generation);
   }
   const Status& failure = links.status();
+  if (failure.code() == Code::kUnavailable) return on_short(view, failure);
   log::warn("cannot link with the members of generation {}: {}", view.generation,
             failure.message());
   receiver_->on_unlinkable(view.generation,
                            peer_at(view, parts_.identity.incarnation, failure.peer()),
                            failure.message());
+}
+
+/// This process lacks descriptors for its links in `view`. A joiner is not worth a member;
+/// otherwise this worker leaves, so that nobody is blamed for links that cannot be made here.
+void ParticipationEffects::on_short(const rendezvous::View& view, const Status& why) {
+  const auto is_self = [this](const rendezvous::Member& member) {
+    return member.incarnation == parts_.identity.incarnation;
+  };
+  const auto self = std::ranges::find_if(view.members, is_self);
+  const auto joiner = std::ranges::find(view.members, false, &rendezvous::Member::synced);
+  if (!self->synced || joiner == view.members.end()) return parts_.leave(why);
+  log::warn("cannot link with the joiners of generation {}: {}", view.generation, why.message());
+  receiver_->on_unlinkable(view.generation, joiner->incarnation, why.message());
 }
 
 int ParticipationEffects::all_linked() const {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ class ParticipationEffects final : public Participation::Effects {
     ViewChangeClock& clock;
     const Lanes& lanes;
     const AbortEvents& abort_events;
+    std::function<void(const Status&)> leave;  ///< this worker leaves the job with that error
   };
 
   explicit ParticipationEffects(const Parts& parts) : parts_(parts) {}
@@ -67,6 +69,7 @@ class ParticipationEffects final : public Participation::Effects {
  private:
   void on_connected(const rendezvous::View& view,
                     Result<std::vector<transport::Linker::LinksOfPeer>> links);
+  void on_short(const rendezvous::View& view, const Status& why);
   /// Up to how many members all are linked with each other from the start.
   int all_linked() const;
   void warn_of_forgery(const ViewSummary& first) const;
