@@ -22,17 +22,17 @@ constexpr std::size_t kToSpare = 32;
 
 std::string describe_shortage(const DescriptorNeed& need) {
   const std::size_t taken = need.limit - std::min(need.free, need.limit);
-  const std::string limit = std::to_string(need.limit);
-  std::string text = "this process may have " + limit + " descriptors (ulimit -n), and ";
-  // Without a shortage in numbers another thread may have taken them, or the whole host lacks them.
-  text +=
-      need.is_short()
-          ? std::to_string(taken) + " are not for its links; those that a view of " +
-                std::to_string(need.members) + " members lacks here take " +
-                std::to_string(need.missing)
-          : "none is left for its links in a view of " + std::to_string(need.members) + " members";
-  return text + ": raise the hard limit (ulimit -Hn, LimitNOFILE=) to " +
-         std::to_string(taken + need.all + kToSpare) + ", which is enough for links with all";
+  const std::size_t others = taken - std::min(need.linked, taken);
+  const std::string view = " a view of " + std::to_string(need.members) + " members";
+  std::string text = "this process may have " + std::to_string(need.limit) +
+                     " descriptors (ulimit -n): " + std::to_string(others) +
+                     " are in use for other things than its links, ";
+  // Links that an operation asks for are not known before, and another thread may take descriptors.
+  text += need.is_short() ? std::to_string(need.linked) + " for links, and" + view + " needs " +
+                                std::to_string(need.missing) + " more"
+                          : "and none is left for a link in" + view;
+  return text + "; raise the hard limit (ulimit -Hn, LimitNOFILE=) to " +
+         std::to_string(others + need.all + kToSpare) + ", which allows links with all members";
 }
 
 std::size_t free_descriptors(std::size_t limit) {

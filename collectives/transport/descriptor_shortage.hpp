@@ -9,6 +9,7 @@ namespace elastic::transport {
 struct DescriptorNeed {
   std::size_t limit = 0;    ///< descriptors that this process may have open
   std::size_t free = 0;     ///< of these, not in use, or in use for links that are being made
+  std::size_t linked = 0;   ///< in use for links, of which some may have been of the view before
   std::size_t missing = 0;  ///< for the links that the view still lacks here
   std::size_t members = 0;  ///< of the view
   std::size_t all = 0;      ///< for links with all members

@@ -42,7 +42,8 @@ void LinkPool::add(Arrival arrival) {
   slot.link =
       std::make_shared<Link>(std::move(slot.streams), "worker " + arrival.peer.substr(0, 8));
   slot.streams.clear();
-  counted_.push_back({slot.link->transport() == std::string_view("shm"), slot.link->bytes()});
+  counted_.push_back(
+      {slot.link->transport() == std::string_view("shm"), there, slot.link->bytes()});
 }
 
 LinkTraffic LinkPool::traffic() {
@@ -54,6 +55,12 @@ LinkTraffic LinkPool::traffic() {
     if (gone) (one.shm ? ended_.shm : ended_.tcp) += bytes;
     return gone;
   });
+  return sum;
+}
+
+std::size_t LinkPool::living_streams() const {
+  std::size_t sum = 0;
+  for (const Counted& one : counted_) sum += one.count.use_count() > 1 ? one.streams : 0;
   return sum;
 }
 

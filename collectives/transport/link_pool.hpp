@@ -62,6 +62,8 @@ class LinkPool {
   void clear() { slots_.clear(); }
   /// The bytes of all links that have been here, also of those that are gone.
   LinkTraffic traffic();
+  /// The streams of all links that live, also of those that only a view still uses.
+  std::size_t living_streams() const;
   std::size_t peers() const { return slots_.size(); }
 
  private:
@@ -83,6 +85,7 @@ class LinkPool {
   /// The count of a link, which outlives it.
   struct Counted {
     bool shm = false;
+    std::size_t streams = 0;
     std::shared_ptr<const ByteCount> count;
   };
 

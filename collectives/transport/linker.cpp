@@ -221,7 +221,7 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
                          static_cast<int>(far - peers_.begin())));
   }
   dialer_->enter(peers_, generation_);
-  if (descriptor_need().is_short()) return fall_short();
+  if (dialer_->descriptors_missing() > 0 && descriptor_need().is_short()) return fall_short();
   dialer_->dial();
   finish_if_complete();
 }
@@ -360,12 +360,11 @@ void Linker::Impl::on_deadline(std::uint64_t call) {
 /// Sockets on their way to a link count as free: the link is among the missing ones.
 DescriptorNeed Linker::Impl::descriptor_need() const {
   DescriptorNeed need;
-  need.missing = dialer_->descriptors_missing();
-  if (need.missing == 0) return need;
   need.limit = descriptor_limit();
-  need.free = free_descriptors(need.limit);
-  need.free += std::min(need.limit - std::min(need.free, need.limit),
-                        acceptor_->beginning() + context_->sockets.size());
+  const std::size_t free = std::min(free_descriptors(need.limit), need.limit);
+  need.free = free + std::min(need.limit - free, acceptor_->beginning() + context_->sockets.size());
+  need.linked = pool_->living_streams();
+  need.missing = dialer_->descriptors_missing();
   need.members = peers_.size() + 1;
   need.all = dialer_->descriptors_for_all();
   return need;
@@ -385,11 +384,7 @@ void Linker::Impl::look_for_descriptors() {
 
 /// The other members are neither to wait nor to be blamed: they cannot know.
 void Linker::Impl::fall_short() {
-  DescriptorNeed need = descriptor_need();
-  need.limit = descriptor_limit();
-  need.members = peers_.size() + 1;
-  need.all = dialer_->descriptors_for_all();
-  const Status why(Code::kUnavailable, describe_shortage(need));
+  const Status why(Code::kUnavailable, describe_shortage(descriptor_need()));
   if (callback_) return finish(why);
   const auto tell = context_->options.on_short;
   cancel();

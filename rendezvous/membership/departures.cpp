@@ -270,14 +270,17 @@ void Membership::State::fail_starved(std::size_t members) {
        ", and the program does not use run, without which no worker can join" + left_early_);
 }
 
-/// Ends the job if a condition for its end holds: all members are gone, all have said Bye, it was
-/// stopped and no member reaches a step boundary, or fewer than `min_np` workers are left and no
-/// joiner can come, or none has come in time.
+/// Ends the job if a condition for its end holds: most members could not begin, all are gone, all
+/// have said Bye, it was stopped and no member reaches a step boundary, or fewer than `min_np`
+/// workers are left and no joiner can come, or none has come in time.
 bool Membership::State::end_if_over() {
   const std::size_t members = count_remaining();
   const bool all_said_bye = !any_remaining([](const Worker& worker) { return !worker.said_bye; });
   const bool all_chose = gone_by_choice_.size() == view_.members.size();
-  if (members == 0 && !ending_ && !all_chose) {
+  if (!has_made_a_step() && 2 * badly_started_ > view_.members.size()) {
+    // The others would leave one after the other.
+    fail("most members could not begin" + reasons_of_unable());
+  } else if (members == 0 && !ending_ && !all_chose) {
     fail("all members are gone");
   } else if (all_said_bye) {
     end("the job is done");

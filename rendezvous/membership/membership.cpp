@@ -414,6 +414,7 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   worker.done = message.done;
   worker.unable = message.unable;
   worker.why = message.failure;
+  if (message.unable && message.setup.value_or(false)) ++badly_started_;
   log_reason(describe(from) + (message.done     ? " is at the job's end"
                                : message.unable ? " cannot go on"
                                                 : " wants to leave"));

@@ -250,6 +250,7 @@ class Membership::State {
   bool any_member_said_bye() const;
   bool starved(std::size_t members) const;
   bool nothing_done() const;
+  bool has_made_a_step() const;
   std::string describe(const std::string& incarnation) const;
   StatusReply::Progress progress_of(const Member& member) const;
   std::string rank_name(const std::string& incarnation) const;
@@ -323,6 +324,7 @@ class Membership::State {
   bool round_wanted_ = false;
   bool synced_before_ = false;  ///< some member had the job's state
 
+  std::size_t badly_started_ = 0;  // members that left for the way they were started
   bool stopping_ = false;
   bool launched_ = false;       ///< with `stopping_`: a launcher is connected
   bool restored_stop_ = false;  ///< with `stopping_`: an earlier server was asked

@@ -220,6 +220,7 @@ void fields(A& archive, M& m) {
   archive("done", m.done);
   archive("failure", m.failure);
   archive("unable", m.unable);
+  archive("setup", m.setup);
 }
 template <typename A, Is<Welcome> M>
 void fields(A& archive, M& m) {

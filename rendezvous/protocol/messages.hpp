@@ -122,6 +122,8 @@ struct Bye {
   std::string failure = {};
   /// This worker cannot go on: it counts as lost, not as one that chose to go.
   bool unable = false;
+  /// With `unable`: by the way it was started, which others may share.
+  std::optional<bool> setup = {};
 };
 
 /// The process of `incarnation` has ended: it accepts no data connections any more. Answer to

@@ -32,7 +32,7 @@ Control::Control(Identity identity, Options options, const Backends& backends,
         asio::post(io_, [this, round] { participation_.on_paused(round); });
       }),
       effects_({identity_, options_, backends_, gate_, status_, view_change_clock_, lanes_,
-                abort_events_, [this](const Status& why) { leave_with_error(why); }}),
+                abort_events_, [this](const Status& why) { leave_with_error(why, true); }}),
       participation_(identity_.incarnation, kLanes, effects_),
       join_request_(
           io_,
@@ -96,7 +96,7 @@ Status Control::start() {
                   "this process has no descriptors left; raise the limit (ulimit -n)");
   }
   transport::LinkerOptions linker = linker_options(identity_, options_, arena_);
-  linker.on_short = [this](const Status& why) { leave_with_error(why); };
+  linker.on_short = [this](const Status& why) { leave_with_error(why, true); };
   linker_ = std::make_unique<transport::Linker>(io_, std::move(linker));
   if (Status listening = linker_->listen(); !listening.ok()) return listening;
 

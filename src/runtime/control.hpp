@@ -91,8 +91,8 @@ class Control {
   /// is away.
   void fail_job(const Status& reason);
   /// Leaves the job with `reason`. The others go on without this worker, and all its calls fail
-  /// with the reason.
-  void leave_with_error(const Status& reason);
+  /// with the reason. `setup`: it is the way this worker was started.
+  void leave_with_error(const Status& reason, bool setup = false);
   /// Whether this worker has left because no view came in which to complete a call.
   bool left_after_timeout() const { return status_.left_after_timeout(); }
   /// From now on all calls fail, also those under way.

@@ -32,11 +32,11 @@ void Control::fail_job(const Status& reason) {
 
 /// Says Bye with the reason, then closes the connection to the server. No member then waits for a
 /// report of this worker, or for a result that only this worker has and may be unable to give.
-void Control::leave_with_error(const Status& reason) {
+void Control::leave_with_error(const Status& reason, bool setup) {
   if (!status_.leave(reason)) return;
   log::error("leaves the job: {}", reason.message());
-  asio::post(io_, [this, reason] {
-    participation_.bye({false, reason.message(), true});
+  asio::post(io_, [this, reason, setup] {
+    participation_.bye({false, reason.message(), true, setup ? std::optional(true) : std::nullopt});
     client_->close();
   });
   effects_.end(reason);
