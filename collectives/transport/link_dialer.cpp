@@ -46,9 +46,9 @@ void LinkDialer::enter(const std::vector<Peer>& peers, std::uint64_t generation)
   for (const Peer& peer : peers) members_.emplace(peer.incarnation, peer);
 }
 
-void LinkDialer::dial() {
+void LinkDialer::dial(const std::vector<Peer>& peers) {
   wanted_ = true;
-  for (const auto& [incarnation, peer] : members_) {
+  for (const Peer& peer : peers) {
     if (!peer.at_once) continue;
     for (std::size_t lane = 0; lane < lanes(); ++lane) {
       dial(peer, lane);

@@ -45,10 +45,10 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
 
   /// `peers` are the other members from now on, of the view `generation`.
   void enter(const std::vector<Peer>& peers, std::uint64_t generation);
-  /// Makes the missing links to those members that are to be linked at once. Skips members with
+  /// Makes the missing links to those of them that are to be linked at once. Skips peers with
   /// greater incarnations, which dial this worker. Tries until all links are made, or until
   /// `cancel`.
-  void dial();
+  void dial(const std::vector<Peer>& peers);
   /// Makes the link of one lane to one of these members, too.
   void dial(const Peer& peer, std::size_t lane);
   /// Descriptors for those links to be made at once that are not there yet, however they come, and

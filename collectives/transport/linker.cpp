@@ -222,7 +222,7 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
   }
   dialer_->enter(peers_, generation_);
   if (dialer_->descriptors_missing() > 0 && descriptor_need().is_short()) return fall_short();
-  dialer_->dial();
+  dialer_->dial(peers_);
   finish_if_complete();
 }
 

@@ -23,6 +23,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::size_t kWorkers = kSlowness > 1 ? 24 : 64;
 constexpr int kVictim = 7;
@@ -180,6 +182,41 @@ TEST_P(LargeJobTest, LosesAWorkerWithinACallAndAdmitsAJoiner) {
   survivors[kVictim] = '0';
   EXPECT_THAT(agreed_sums(job), ElementsAre(all, survivors, all));
   if (HasFailure()) ADD_FAILURE() << job.text();
+}
+
+/// 33 workers over TCP; `limits` are the lines of a shell that each executes before its program.
+class FewDescriptorsTest : public ::testing::Test {
+ protected:
+  int run(const std::string& limits) {
+    std::ofstream(job_.folder() / "finish") << "now\n";
+    job_.start(
+        {"-np", "33", "--max-np", "33", "--max-restarts", "0", "bash", "-c",
+         limits + "; exec \"$0\" \"$1\"", LARGE_JOB_WORKER, (job_.folder() / "finish").string()},
+        {"ELASTIC_TRANSPORT=tcp"});
+    return job_.launcher().wait(kLong).value_or(-1);
+  }
+
+  LaunchedJob job_;
+};
+
+/// Enough to be a member, but not for rank 0, which has to give all others the state.
+TEST_F(FewDescriptorsTest, OneThatHasTooFewLeavesAndSaysSo) {
+  EXPECT_EQ(run("if [ $ELASTIC_SLOT = 0 ]; then ulimit -n 50; fi"), 0) << job_.output();
+  EXPECT_THAT(job_.output(), HasSubstr("worker 0 exited with code 1: this process may have 50 "
+                                       "descriptors (ulimit -n)"));
+  EXPECT_THAT(job_.output(), HasSubstr("began with 33 workers and ended with 32: "));
+}
+
+TEST_F(FewDescriptorsTest, WhereAllHaveTooFewTheJobFails) {
+  EXPECT_EQ(run("ulimit -n 30"), 1) << job_.output();
+  EXPECT_THAT(job_.output(), HasSubstr("a view of 33 members needs 2"));
+  EXPECT_THAT(job_.output(), Not(HasSubstr("cannot be linked with")));
+}
+
+TEST_F(FewDescriptorsTest, WhereAllHaveTooFewToGiveOutTheStateTheJobFails) {
+  EXPECT_EQ(run("ulimit -n 50"), 1) << job_.output();
+  EXPECT_THAT(job_.output(), HasSubstr("none is left for a link in a view of 33 members"));
+  EXPECT_THAT(job_.output(), Not(HasSubstr("cannot be linked with")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, LargeJobTest, ::testing::Values("shm", "tcp"),

@@ -50,6 +50,38 @@ TEST_F(LinkPoolTest, ALinkIsThereWhenAllItsStreamsAre) {
   EXPECT_NE(pool_.find("a", 0), nullptr);
 }
 
+/// What a worker waits longer for: a link of many streams comes further, one that is begun again
+/// and again does not.
+TEST_F(LinkPoolTest, AStreamMoreThanThereEverWereIsProgress) {
+  EXPECT_EQ(pool_.progress("a"), TimePoint::min());
+  const TimePoint before = Clock::now();
+  arrive("a", 0, "x", 0, 3);
+  const TimePoint first = pool_.progress("a");
+  EXPECT_GE(first, before);
+  EXPECT_EQ(pool_.streams("a", 0), 1U);
+
+  arrive("a", 0, "y", 0, 3);
+  EXPECT_EQ(pool_.progress("a"), first) << "begun again";
+  arrive("a", 0, "y", 1, 3);
+  EXPECT_GT(pool_.progress("a"), first);
+  EXPECT_EQ(pool_.streams("a", 0), 2U);
+  EXPECT_EQ(pool_.progress("b"), TimePoint::min());
+
+  pool_.keep_only({"a"});
+  EXPECT_EQ(pool_.progress("a"), TimePoint::min()) << "of another view";
+}
+
+TEST_F(LinkPoolTest, LinksThatAViewStillUsesAreCounted) {
+  arrive("a", 0, "x", 0, 2);
+  EXPECT_EQ(pool_.living_streams(), 0U);
+  arrive("a", 0, "x", 1, 2);
+  LinkPtr used = pool_.hand_out("a", 0);
+  pool_.clear();
+  EXPECT_EQ(pool_.living_streams(), 2U);
+  used.reset();
+  EXPECT_EQ(pool_.living_streams(), 0U);
+}
+
 TEST_F(LinkPoolTest, ANewerLinkReplacesHalfOfOneAndAWholeOne) {
   arrive("a", 0, "half", 0, 2);
   arrive("a", 0, "whole");

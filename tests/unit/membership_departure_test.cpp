@@ -142,6 +142,31 @@ TEST_F(DepartureTest, AJobThatNoMemberCouldGoOnWithNamesThoseThatLeftBefore) {
                                                       HasSubstr(": one; rank 0: two")));
 }
 
+/// All were started alike, with too few descriptors for instance, and would leave one by one.
+TEST_F(DepartureTest, AJobThatMostMembersCannotBeginHasFailed) {
+  start_with({"a", "b", "c"});
+  say("a", Bye{false, "too few", true, true});
+  die("a");
+  report("b", 0);
+  report("c", 0);
+  ASSERT_THAT(members(), ElementsAre("b", "c"));
+  say("b", Bye{false, "too few", true, true});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_THAT(last<Fail>("c")->reason, testing::AllOf(HasSubstr("most members could not begin: "),
+                                                      HasSubstr("rank 0: too few")));
+}
+
+TEST_F(DepartureTest, AJobThatHasBegunGoesOnWithoutThoseThatWereStartedBadly) {
+  start_with({"a", "b", "c"});
+  for (const std::string& gone : {"a", "b"}) {
+    say(gone, Bye{false, "too few", true, true});
+    die(gone);
+    report_all({"a", "b", "c"}, 4);
+  }
+  EXPECT_THAT(members(), ElementsAre("c"));
+  EXPECT_EQ(phase(), Phase::kRunning);
+}
+
 /// The text has to fit into a message, however many workers there are and whatever they say.
 TEST_F(DepartureTest, NamesSomeOfManyReasonsOnly) {
   Names names;
