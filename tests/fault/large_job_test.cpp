@@ -202,7 +202,7 @@ class FewDescriptorsTest : public ::testing::Test {
 /// Enough to be a member, but not for rank 0, which has to give all others the state.
 TEST_F(FewDescriptorsTest, OneThatHasTooFewLeavesAndSaysSo) {
   EXPECT_EQ(run("if [ $ELASTIC_SLOT = 0 ]; then ulimit -n 50; fi"), 0) << job_.output();
-  EXPECT_THAT(job_.output(), HasSubstr("worker 0 exited with code 1: this process may have 50 "
+  EXPECT_THAT(job_.output(), HasSubstr("worker 0 exited with code 3: this process may have 50 "
                                        "descriptors (ulimit -n)"));
   EXPECT_THAT(job_.output(), HasSubstr("began with 33 workers and ended with 32: "));
 }

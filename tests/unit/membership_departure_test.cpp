@@ -158,7 +158,7 @@ TEST_F(DepartureTest, AJobThatMostMembersCannotBeginHasFailed) {
 
 TEST_F(DepartureTest, AJobThatHasBegunGoesOnWithoutThoseThatWereStartedBadly) {
   start_with({"a", "b", "c"});
-  for (const std::string& gone : {"a", "b"}) {
+  for (const std::string& gone : Names{"a", "b"}) {
     say(gone, Bye{false, "too few", true, true});
     die(gone);
     report_all({"a", "b", "c"}, 4);
