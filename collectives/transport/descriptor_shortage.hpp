@@ -5,7 +5,7 @@
 
 namespace elastic::transport {
 
-/// What a worker has and needs to link with the members of a view.
+/// The descriptors that a worker has and needs to link with the members of a view.
 struct DescriptorNeed {
   std::size_t limit = 0;    ///< descriptors that this process may have open
   std::size_t free = 0;     ///< of these, not in use, or in use for links that are being made

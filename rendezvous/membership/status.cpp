@@ -136,7 +136,7 @@ bool Membership::State::starved(std::size_t members) const {
   return !ending_ && members < static_cast<std::size_t>(std::max(options_.min_np, 0));
 }
 
-/// Of a program that uses `run` the operations before the first commit only give out the state.
+/// Where the program uses `run`, the operations before the first commit only give out the state.
 bool Membership::State::has_made_a_step() const {
   return layout_ ? commits_ > 0 : !nothing_done();
 }

@@ -72,7 +72,7 @@ void ParticipationEffects::on_connected(const rendezvous::View& view,
 }
 
 /// This process lacks descriptors for its links in `view`. A joiner is not worth a member;
-/// otherwise this worker leaves, so that nobody is blamed for links that cannot be made here.
+/// otherwise this worker leaves, so that no member is blamed for links that cannot be made here.
 void ParticipationEffects::on_short(const rendezvous::View& view, const Status& why) {
   const auto is_self = [this](const rendezvous::Member& member) {
     return member.incarnation == parts_.identity.incarnation;

@@ -50,8 +50,8 @@ TEST_F(LinkPoolTest, ALinkIsThereWhenAllItsStreamsAre) {
   EXPECT_NE(pool_.find("a", 0), nullptr);
 }
 
-/// What a worker waits longer for: a link of many streams comes further, one that is begun again
-/// and again does not.
+/// A worker waits longer for a link of many streams that comes further, but not for one that is
+/// begun again and again.
 TEST_F(LinkPoolTest, AStreamMoreThanThereEverWereIsProgress) {
   EXPECT_EQ(pool_.progress("a"), TimePoint::min());
   const TimePoint before = Clock::now();
