@@ -25,6 +25,12 @@ constexpr std::size_t kMostWhys = 8;
 constexpr std::size_t kMostOfWhy = 1000;
 constexpr std::size_t kMostNames = 8;
 
+/// Members that may leave before the first step for the way they were started: one, or an eighth.
+/// Where more do, all may have been started alike.
+std::size_t most_badly_started(std::size_t members) {
+  return std::max<std::size_t>(members / 8, 1);
+}
+
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
@@ -270,16 +276,16 @@ void Membership::State::fail_starved(std::size_t members) {
        ", and the program does not use run, without which no worker can join" + left_early_);
 }
 
-/// Ends the job if a condition for its end holds: most members could not begin, all are gone, all
+/// Ends the job if a condition for its end holds: many members could not begin, all are gone, all
 /// have said Bye, it was stopped and no member reaches a step boundary, or fewer than `min_np`
 /// workers are left and no joiner can come, or none has come in time.
 bool Membership::State::end_if_over() {
   const std::size_t members = count_remaining();
   const bool all_said_bye = !any_remaining([](const Worker& worker) { return !worker.said_bye; });
   const bool all_chose = gone_by_choice_.size() == view_.members.size();
-  if (!has_made_a_step() && 2 * badly_started_ > view_.members.size()) {
+  if (!has_made_a_step() && badly_started_ > most_badly_started(view_.members.size())) {
     // The others would leave one after the other.
-    fail("most members could not begin" + reasons_of_unable());
+    fail("too many members could not begin" + reasons_of_unable());
   } else if (members == 0 && !ending_ && !all_chose) {
     fail("all members are gone");
   } else if (all_said_bye) {

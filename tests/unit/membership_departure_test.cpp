@@ -143,7 +143,7 @@ TEST_F(DepartureTest, AJobThatNoMemberCouldGoOnWithNamesThoseThatLeftBefore) {
 }
 
 /// All were started alike, with too few descriptors for instance, and would leave one by one.
-TEST_F(DepartureTest, AJobThatMostMembersCannotBeginHasFailed) {
+TEST_F(DepartureTest, AJobThatManyMembersCannotBeginHasFailed) {
   start_with({"a", "b", "c"});
   say("a", Bye{false, "too few", true, true});
   die("a");
@@ -152,7 +152,7 @@ TEST_F(DepartureTest, AJobThatMostMembersCannotBeginHasFailed) {
   ASSERT_THAT(members(), ElementsAre("b", "c"));
   say("b", Bye{false, "too few", true, true});
   EXPECT_EQ(phase(), Phase::kFailed);
-  EXPECT_THAT(last<Fail>("c")->reason, testing::AllOf(HasSubstr("most members could not begin: "),
+  EXPECT_THAT(last<Fail>("c")->reason, testing::AllOf(HasSubstr("too many members could not begin: "),
                                                       HasSubstr("rank 0: too few")));
 }
 
