@@ -17,6 +17,9 @@ struct DescriptorNeed {
   bool is_short() const { return missing > free; }
 };
 
+/// A stream in shared memory has its socket and its memory's descriptor.
+inline constexpr std::size_t kDescriptorsOfShm = 2;
+
 /// Why this worker cannot be a member of the view, and what to do about it. Pure.
 std::string describe_shortage(const DescriptorNeed& need);
 

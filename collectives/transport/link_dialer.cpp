@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.hpp"
+#include "collectives/transport/descriptor_shortage.hpp"
 #include "collectives/transport/flow_count.hpp"
 #include "collectives/transport/reach_peer.hpp"
 #include "collectives/transport/shm/shm.hpp"
@@ -143,13 +144,19 @@ std::size_t LinkDialer::streams_to(const Peer& peer, bool relayed) const {
       descriptor_limit());
 }
 
+/// Of each stream.
+std::size_t LinkDialer::descriptors_to(const Peer& peer) const {
+  return transport_to(peer) == "shm" ? kDescriptorsOfShm : 1;
+}
+
 std::size_t LinkDialer::descriptors_missing() const {
   std::size_t missing = 0;
   for (const auto& [incarnation, peer] : members_) {
     for (std::size_t lane = 0; peer.at_once && lane < lanes(); ++lane) {
       if (pool_->find(incarnation, lane)) continue;
       const std::size_t wanted = streams_to(peer, false);
-      missing += wanted - std::min(wanted, pool_->streams(incarnation, lane));
+      missing +=
+          (wanted - std::min(wanted, pool_->streams(incarnation, lane))) * descriptors_to(peer);
     }
   }
   return missing;
@@ -157,7 +164,9 @@ std::size_t LinkDialer::descriptors_missing() const {
 
 std::size_t LinkDialer::descriptors_for_all() const {
   std::size_t all = 0;
-  for (const auto& member : members_) all += lanes() * streams_to(member.second, false);
+  for (const auto& [incarnation, peer] : members_) {
+    all += lanes() * streams_to(peer, false) * descriptors_to(peer);
+  }
   return all;
 }
 

@@ -71,6 +71,7 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
   bool wanted(const std::string& incarnation) const;
   std::string transport_to(const Peer& peer) const;
   std::vector<Peer> relays_to(const Peer& peer) const;
+  std::size_t descriptors_to(const Peer& peer) const;
   std::size_t members_on(const std::string& host) const;
   std::size_t lanes() const { return static_cast<std::size_t>(context_->options.lanes); }
   std::size_t streams_to(const Peer& peer, bool relayed) const;

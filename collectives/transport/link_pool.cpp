@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "collectives/transport/descriptor_shortage.hpp"
+
 namespace elastic::transport {
 
 namespace {
@@ -58,9 +60,11 @@ LinkTraffic LinkPool::traffic() {
   return sum;
 }
 
-std::size_t LinkPool::living_streams() const {
+std::size_t LinkPool::descriptors() const {
   std::size_t sum = 0;
-  for (const Counted& one : counted_) sum += one.count.use_count() > 1 ? one.streams : 0;
+  for (const Counted& one : counted_) {
+    if (one.count.use_count() > 1) sum += one.streams * (one.shm ? kDescriptorsOfShm : 1);
+  }
   return sum;
 }
 

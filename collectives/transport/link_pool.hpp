@@ -62,8 +62,8 @@ class LinkPool {
   void clear() { slots_.clear(); }
   /// The bytes of all links that have been here, also of those that are gone.
   LinkTraffic traffic();
-  /// The streams of all links that live, also of those that only a view still uses.
-  std::size_t living_streams() const;
+  /// The descriptors of all links that live, also of those that only a view still uses.
+  std::size_t descriptors() const;
   std::size_t peers() const { return slots_.size(); }
 
  private:

@@ -363,7 +363,7 @@ DescriptorNeed Linker::Impl::descriptor_need() const {
   need.limit = descriptor_limit();
   const std::size_t free = std::min(free_descriptors(need.limit), need.limit);
   need.free = free + std::min(need.limit - free, acceptor_->beginning() + context_->sockets.size());
-  need.linked = pool_->living_streams();
+  need.linked = pool_->descriptors();
   need.missing = dialer_->descriptors_missing();
   need.members = peers_.size() + 1;
   need.all = dialer_->descriptors_for_all();

@@ -73,13 +73,13 @@ TEST_F(LinkPoolTest, AStreamMoreThanThereEverWereIsProgress) {
 
 TEST_F(LinkPoolTest, LinksThatAViewStillUsesAreCounted) {
   arrive("a", 0, "x", 0, 2);
-  EXPECT_EQ(pool_.living_streams(), 0U);
+  EXPECT_EQ(pool_.descriptors(), 0U);
   arrive("a", 0, "x", 1, 2);
   LinkPtr used = pool_.hand_out("a", 0);
   pool_.clear();
-  EXPECT_EQ(pool_.living_streams(), 2U);
+  EXPECT_EQ(pool_.descriptors(), 2U);
   used.reset();
-  EXPECT_EQ(pool_.living_streams(), 0U);
+  EXPECT_EQ(pool_.descriptors(), 0U);
 }
 
 TEST_F(LinkPoolTest, ANewerLinkReplacesHalfOfOneAndAWholeOne) {
