@@ -144,7 +144,7 @@ std::size_t LinkDialer::streams_to(const Peer& peer, bool relayed) const {
       descriptor_limit());
 }
 
-/// Of each stream.
+/// The number that each stream to the peer takes.
 std::size_t LinkDialer::descriptors_to(const Peer& peer) const {
   return transport_to(peer) == "shm" ? kDescriptorsOfShm : 1;
 }
