@@ -75,7 +75,6 @@ void Mesh::request(int rank) {
 
 /// Takes the links that have arrived into the operation.
 Status Mesh::take_arrivals() {
-  abort_event_->clear();  // `aborted_` says whether it was for that
   std::vector<std::pair<int, Result<LinkPtr>>> arrived;
   {
     const MutexLock lock(arrivals_->mutex);
@@ -179,6 +178,9 @@ Status Mesh::wait(int also_fd) {
   if (lent()) threads_->owner().finish();
   for (const LinkPtr& link : linked_) link->finish_wait(watched_);
   if (!slept.ok()) return slept;
+  // Before a look at what it was set for. That may have been seen already, or be of an earlier mesh:
+  // an event that stayed set would end every later sleep.
+  if (watched_.front().revents != 0) abort_event_->clear();
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
   return requested_.empty() ? Status() : take_arrivals();
 }

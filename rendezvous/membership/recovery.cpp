@@ -3,6 +3,8 @@
 // The members continue to train meanwhile, in the last view that was announced. The server decides
 // nothing until it knows which view that is and which of its members are back.
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "rendezvous/membership/state.hpp"
 
@@ -37,17 +39,21 @@ void Membership::State::start_recovery() {
 /// Resumes the job once it is known in which view.
 ///
 /// - A view is adoptable, and either all its members are back or `return_window` has passed since
-///   the first worker came back: adopt it. If the members that are back report broken links to all
+///   the first one came back: adopt it. If the members that are back report broken links to all
 ///   missing members, `suspect_return_window` applies instead.
-/// - That window has passed, and no worker has a view: no member is left, and the job forms again.
+/// - That window has passed, and no worker has a view, but one was a member: no member is left, and
+///   the job forms again.
+/// - Only newcomers are there: the members may train on where they do not reach this server. The
+/// job
+///   forms again after `start_timeout`.
 /// - No view is adoptable within `start_timeout`: the job fails.
 ///
 /// Cost: linear in the number of members, but constant while members are missing and not late, so
 /// that the return of all is not quadratic.
 bool Membership::State::try_recover() {
-  if (workers_.empty()) {
+  if (!any_worker_of_the_job()) {
     recovery_->since.reset();
-    return false;
+    return begin_again_with_newcomers();
   }
   if (!recovery_->since) recovery_->since = now_;
   bool late = now_ >= *recovery_->since + return_window();
@@ -64,9 +70,7 @@ bool Membership::State::try_recover() {
   }
   if (!late) return false;
   if (!any_worker_has_view()) {
-    log_reason("none of the members is left: the job begins again");
-    recovery_.reset();
-    forget_requests();
+    begin_again("none of the members is left");
     return true;
   }
   if (now_ >= *first_registered_ + options_.start_timeout) {
@@ -76,6 +80,26 @@ bool Membership::State::try_recover() {
         "--adopt-any");
   }
   return false;
+}
+
+bool Membership::State::begin_again_with_newcomers() {
+  if (workers_.empty()) return false;
+  if (now_ >= *first_registered_ + options_.start_timeout) {
+    begin_again("none of the members has come back");
+    return true;
+  }
+  if (!std::exchange(recovery_->told_of_newcomers, true)) {
+    const auto limit = std::chrono::duration_cast<std::chrono::seconds>(options_.start_timeout);
+    log_reason("new workers wait for the members of the job to come back, for " +
+               std::to_string(limit.count()) + " s: then the job begins again");
+  }
+  return false;
+}
+
+void Membership::State::begin_again(const std::string& why) {
+  log_reason(why + ": the job begins again");
+  recovery_.reset();
+  forget_requests();
 }
 
 /// The time for members to come back: a server needs some for each of many.
@@ -178,6 +202,14 @@ bool Membership::State::missing_are_suspected(const View& view) const {
 bool Membership::State::any_worker_has_view() const {
   return std::any_of(workers_.begin(), workers_.end(),
                      [](const auto& entry) { return entry.second.registration.generation != 0; });
+}
+
+/// Also one that was a member and is none any more: the others have waited for as long as it has.
+bool Membership::State::any_worker_of_the_job() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
+    const Register& its = entry.second.registration;
+    return its.generation != 0 || its.last_generation.value_or(0) != 0;
+  });
 }
 
 /// Resumes the job in `view`. Without a journal that has the highest generation, the server skips

@@ -127,6 +127,18 @@ TEST_P(TransportContract, AWaitAfterAnAbortedOneWithTheSameEventCanBeAbortedAgai
   EXPECT_EQ(status.code(), Code::kAborted);
 }
 
+/// The event is set once more when a link is taken before its source has come so far, or by a source
+/// of an earlier mesh: one wait ends for nothing, and the next one sleeps.
+TEST_P(TransportContract, AnEventThatIsSetForNothingEndsOneWaitOnly) {
+  const LinkPtr near = std::move(near_);
+  const auto event = std::make_shared<EventFd>();
+  Mesh mesh(0, {nullptr, near}, event);
+  event->set();
+  EXPECT_TRUE(mesh.wait().ok());
+  pollfd set{event->fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&set, 1, 0), 0) << "the next wait would end at once";
+}
+
 TEST_P(TransportContract, AnotherDescriptorEndsAWait) {
   const LinkPtr near = std::move(near_);
   Mesh mesh(0, {nullptr, near});

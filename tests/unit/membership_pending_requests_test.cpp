@@ -102,7 +102,7 @@ TEST_F(PendingRequestsTest, AJobThatBeginsAnewIsNotStopped) {
   decide(StopJob{});
   restart(journal());
   join("x");
-  pass(options_.return_window + Milliseconds(1));
+  pass(options_.start_timeout);
   EXPECT_THAT(members(), ElementsAre("x"));
   ready({"x"});
   EXPECT_EQ(phase(), Phase::kRunning);
@@ -114,7 +114,7 @@ TEST_F(PendingRequestsTest, AStopThatComesMeanwhileStopsItAllTheSame) {
   restart(journal());
   join("x");
   EXPECT_TRUE(decide(StopJob{}).ok);
-  pass(options_.return_window + Milliseconds(1));
+  pass(options_.start_timeout);
   EXPECT_EQ(phase(), Phase::kDone);
   EXPECT_EQ(last<Farewell>("x")->reason, Reason::kStopped);
 }

@@ -45,8 +45,7 @@ class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mut
 
 TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
-  const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 701
-                              : GetParam() == Mutation::kEarlyRelease     ? 146
+  const std::uint64_t first = GetParam() == Mutation::kEarlyRelease       ? 146
                               : GetParam() == Mutation::kForgottenTimeout ? 657
                               : GetParam() == Mutation::kUnreportedLink   ? 1270
                                                                           : 1;

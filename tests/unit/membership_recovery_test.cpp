@@ -168,9 +168,32 @@ TEST_F(RecoveryTest, AJobWhoseMembersAreAllGoneBeginsAnew) {
   start_with({"a"});
   restart(journal());
   join("n");
-  pass(kWindow);
+  pass(options_.start_timeout);
   EXPECT_THAT(members(), ElementsAre("n"));
   EXPECT_EQ(view().generation, 3U);
+}
+
+/// The members may train on, and come back when the network does.
+TEST_F(RecoveryTest, NewWorkersAloneBeginNothingForALongTime) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  restart(journal());
+  join("n");
+  pass(options_.start_timeout - Milliseconds(1));
+  EXPECT_EQ(phase(), Phase::kRecovering);
+  come_back("a");
+  come_back("b");
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
+/// It has waited for a view until it gave its membership up, and so have the others.
+TEST_F(RecoveryTest, AFormerMemberShowsThatNoMemberIsLeft) {
+  start_with({"a"});
+  ready({"a"});
+  restart(journal());
+  join_again("n", 1);
+  pass(kWindow);
+  EXPECT_THAT(members(), ElementsAre("n"));
 }
 
 TEST_F(RecoveryTest, SuspicionsDuringItCount) {
@@ -329,7 +352,7 @@ TEST_F(RecoveryTest, AJobThatBeginsAnewKeepsToTheMostThatItMayHave) {
   options_.max_np = 2;
   restart(journal());
   for (const char* joiner : {"l", "m", "n"}) join(joiner);
-  pass(kWindow);
+  pass(options_.start_timeout);
   EXPECT_THAT(members(), ElementsAre("l", "m"));
   EXPECT_EQ(count<Farewell>("n"), 0U);
 }
