@@ -26,7 +26,7 @@ class Schedule {
     return plan_.steps[static_cast<std::size_t>(index)];
   }
   std::size_t steps() const { return plan_.steps.size(); }
-  /// Of all messages that this rank sends.
+  /// The bytes of all messages that this rank sends.
   std::size_t sent_bytes() const { return sent_bytes_; }
   std::size_t scratch_bytes() const { return plan_.scratch_bytes; }
   /// How many steps each step waits for.

@@ -106,7 +106,7 @@ void FlowThreads::move(std::size_t index) {
         idle = link->prepare_share_wait(share, /*also_unused=*/true, watched) && idle;
       }
       if (sleeper.prepare(seen) && idle) ::poll(watched.data(), watched.size(), -1);
-      sleeper.finish();
+      sleeper.finish(watched.front());
       for (const LinkPtr& link : links_) link->finish_share_wait(share);
       rounds.slept();
       round = 0;  // one that is not in use may have ended the sleep

@@ -18,15 +18,15 @@ namespace elastic::transport {
 /// How many threads move the bytes of which operations.
 struct ThreadUse {
   std::size_t count = 1;  ///< the one that runs the operation included
-  /// Of operations that send so many bytes at least: waking the threads takes some microseconds.
+  /// In operations that send so many bytes at least: waking the threads takes some microseconds.
   std::size_t from_bytes = std::size_t{1} << 20;
 };
 
 /// Threads that help the one that runs a lane's operation to move the bytes of a large one: one
-/// thread cannot send, receive and reduce 100 Gbit/s over TCP. Of every link that is lent to them
-/// the thread number t of n moves the flows t, t + n, t + 2n, ...; number 0 is the link's owner.
+/// thread cannot send, receive and reduce 100 Gbit/s over TCP. The thread with number t of n
+/// moves the flows t, t + n, t + 2n, ... of every link that is lent; number 0 is the link's owner.
 ///
-/// They help, and decide nothing: at the first failure that a thread meets all of them `stop`, the
+/// They help, and decide nothing: at the first failure that a thread meets, all of them `stop`, the
 /// owner takes the links back, and finds the failure again on its own. It gets their exceptions.
 ///
 /// Belongs to a mesh. The threads start with the first loan, and sleep between loans.

@@ -66,7 +66,7 @@ class LinkMessages {
   /// The flow has sent it.
   void stripe_sent(const Stripe& stripe);
 
-  /// What becomes of a data frame's payload.
+  /// The decision on a data frame's payload.
   struct Admission {
     enum class Kind { kApply, kDrop, kDefer };
     Kind kind = Kind::kApply;

@@ -118,7 +118,10 @@ Status Mesh::run_until(const std::function<bool()>& done, std::size_t bytes) {
   if (threads_ != nullptr && bytes >= thread_use_.from_bytes) {
     if (std::vector<LinkPtr> several = links_to_lend(); !several.empty()) {
       const Status status = run_shared(done, std::move(several));
-      if (status.ok() || status.code() == Code::kAborted) return status;
+      // A failure on a link that was not lent has broken it, and is not found again.
+      const bool broken =
+          std::ranges::any_of(linked_, [](const auto& link) { return link->broken(); });
+      if (status.ok() || status.code() == Code::kAborted || broken) return status;
     }
   }
   return run_rounds(done);  // from the beginning, or from where a failure has stopped the threads
@@ -168,6 +171,7 @@ Status Mesh::wait(int also_fd) {
   watched_.clear();
   watched_.push_back({abort_event_->fd(), POLLIN, 0});
   if (also_fd >= 0) watched_.push_back({also_fd, POLLIN, 0});
+  const std::size_t of_threads = watched_.size();
   bool idle = true;
   if (lent()) {
     watched_.push_back(threads_->owner().watched());
@@ -175,11 +179,11 @@ Status Mesh::wait(int also_fd) {
   }
   for (const LinkPtr& link : linked_) idle = link->prepare_wait(watched_) && idle;
   const Status slept = idle ? sleep() : Status();
-  if (lent()) threads_->owner().finish();
+  if (lent()) threads_->owner().finish(watched_[of_threads]);
   for (const LinkPtr& link : linked_) link->finish_wait(watched_);
   if (!slept.ok()) return slept;
-  // Before a look at what it was set for. That may have been seen already, or be of an earlier mesh:
-  // an event that stayed set would end every later sleep.
+  // Before a look at what it was set for. That may have been seen already, or be of an earlier
+  // mesh: an event that stayed set would end every later sleep.
   if (watched_.front().revents != 0) abort_event_->clear();
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
   return requested_.empty() ? Status() : take_arrivals();

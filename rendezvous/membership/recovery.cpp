@@ -43,7 +43,7 @@ void Membership::State::start_recovery() {
 ///   missing members, `suspect_return_window` applies instead.
 /// - That window has passed, and no worker has a view, but one was a member: no member is left, and
 ///   the job forms again.
-/// - Only newcomers are there: the members may train on where they do not reach this server. The
+/// - Only joiners are there: the members may train on where they do not reach this server. The
 /// job
 ///   forms again after `start_timeout`.
 /// - No view is adoptable within `start_timeout`: the job fails.
@@ -53,7 +53,7 @@ void Membership::State::start_recovery() {
 bool Membership::State::try_recover() {
   if (!any_worker_of_the_job()) {
     recovery_->since.reset();
-    return begin_again_with_newcomers();
+    return begin_again_with_joiners();
   }
   if (!recovery_->since) recovery_->since = now_;
   bool late = now_ >= *recovery_->since + return_window();
@@ -82,13 +82,13 @@ bool Membership::State::try_recover() {
   return false;
 }
 
-bool Membership::State::begin_again_with_newcomers() {
+bool Membership::State::begin_again_with_joiners() {
   if (workers_.empty()) return false;
   if (now_ >= *first_registered_ + options_.start_timeout) {
     begin_again("none of the members has come back");
     return true;
   }
-  if (!std::exchange(recovery_->told_of_newcomers, true)) {
+  if (!std::exchange(recovery_->told_of_joiners, true)) {
     const auto limit = std::chrono::duration_cast<std::chrono::seconds>(options_.start_timeout);
     log_reason("new workers wait for the members of the job to come back, for " +
                std::to_string(limit.count()) + " s: then the job begins again");

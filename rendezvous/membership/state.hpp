@@ -101,7 +101,7 @@ class Membership::State {
   struct Recovery {
     std::optional<View> journaled = {};
     std::optional<TimePoint> since = {};  ///< when the first worker of the job came back
-    bool told_of_newcomers = false;
+    bool told_of_joiners = false;
     std::vector<std::pair<std::string, Suspect>> suspicions = {};  ///< with the reporting members
     std::uint64_t highest = 0;  ///< the greatest generation that a worker has reported
     std::map<std::uint64_t, SharedView> told = {};    ///< by workers, by generation
@@ -159,7 +159,7 @@ class Membership::State {
   std::size_t count_back(const View& view, bool in_this_view) const;
   bool missing_are_suspected(const View& view) const;
   bool any_worker_of_the_job() const;
-  bool begin_again_with_newcomers();
+  bool begin_again_with_joiners();
   void begin_again(const std::string& why);
   bool any_worker_has_view() const;
   void adopt(View view);

@@ -39,7 +39,7 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self);
 using LinkSources = std::function<std::shared_ptr<transport::LinkSource>(
     const std::vector<std::string>& incarnations, std::size_t lane, std::uint64_t generation)>;
 
-/// What LaneViews are made with, the same for all views of a worker.
+/// The parts of LaneViews that are the same for all views of a worker.
 struct LaneParts {
   const AbortEvents& abort_events;  ///< no thread may be waiting for them
   const Backends& backends;

@@ -119,9 +119,9 @@ TEST(Sleeper, DoesNotSleepWhenItWasToldMeanwhile) {
   const std::uint64_t seen = sleeper.told();
   sleeper.tell();
   EXPECT_FALSE(sleeper.prepare(seen));
-  sleeper.finish();
+  sleeper.finish(sleeper.watched());
   EXPECT_TRUE(sleeper.prepare(sleeper.told()));
-  sleeper.finish();
+  sleeper.finish(sleeper.watched());
 }
 
 TEST(Sleeper, IsWokenAndSleepsAgain) {
@@ -132,7 +132,7 @@ TEST(Sleeper, IsWokenAndSleepsAgain) {
     EXPECT_EQ(::poll(&watched, 1, 0), 0);
     sleeper.tell();
     EXPECT_EQ(::poll(&watched, 1, 10'000), 1);
-    sleeper.finish();
+    sleeper.finish(watched);
   }
 }
 

@@ -127,8 +127,8 @@ TEST_P(TransportContract, AWaitAfterAnAbortedOneWithTheSameEventCanBeAbortedAgai
   EXPECT_EQ(status.code(), Code::kAborted);
 }
 
-/// The event is set once more when a link is taken before its source has come so far, or by a source
-/// of an earlier mesh: one wait ends for nothing, and the next one sleeps.
+/// The event is set once more when a link is taken before its source has come so far, or by a
+/// source of an earlier mesh: one wait ends for nothing, and the next one sleeps.
 TEST_P(TransportContract, AnEventThatIsSetForNothingEndsOneWaitOnly) {
   const LinkPtr near = std::move(near_);
   const auto event = std::make_shared<EventFd>();

@@ -31,11 +31,11 @@ class Flows : public NetworkTest {
   }
 };
 
-TEST_F(Flows, AreEightBetweenTwoWorkersAndADeathDoesNotMatter) {
+TEST_F(Flows, AreSixteenBetweenTwoWorkersAndADeathDoesNotMatter) {
   FaultJob& job = make_two_hosts(2);
   job.start_all({"until=" + job.end_file(), "pause_us=200", "elements=300000"});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
-  EXPECT_EQ(to_the_other_host(), 8 * kLanes);
+  EXPECT_EQ(to_the_other_host(), 16 * kLanes);
   job.worker(1).kill();
   const auto survivors = job.others({1});
   ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivors.front()) == 2; })) << job.text();
@@ -44,18 +44,18 @@ TEST_F(Flows, AreEightBetweenTwoWorkersAndADeathDoesNotMatter) {
   finish(job, survivors);
 }
 
-TEST_F(Flows, AreEightForAllWorkersOfAHostTogether) {
+TEST_F(Flows, AreSixteenForAllWorkersOfAHostTogether) {
   FaultJob& job = make_two_hosts(4);
   job.start_all({"until=" + job.end_file(), "pause_us=200", "elements=300000"});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
-  EXPECT_EQ(to_the_other_host(), 2 * 4 * kLanes);  // two workers there
+  EXPECT_EQ(to_the_other_host(), 2 * 8 * kLanes);  // two workers there
   job.worker(3).kill();
   const auto survivors = job.others({3});
   for (FaultWorker* survivor : survivors) {
     ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivor) == 2; })) << job.text();
   }
   EXPECT_EQ(survivors.front()->log().steps().back().contributors, 3U);
-  EXPECT_TRUE(eventually(kLong, [&] { return to_the_other_host() == 4 * kLanes; }))
+  EXPECT_TRUE(eventually(kLong, [&] { return to_the_other_host() == 8 * kLanes; }))
       << to_the_other_host();
   finish(job, survivors);
 }

@@ -100,10 +100,10 @@ TEST_F(LinkerTest, FlowsAreOpenedByTheNumberOfRanksOnAHost) {
     at_b.wait();
     return links.ok() ? links.value()[0][1]->flows() : 0;
   };
-  EXPECT_EQ(link(false), 4U);
+  EXPECT_EQ(link(false), 8U);
   EXPECT_TRUE(a.connect({}).get().ok());
   EXPECT_TRUE(b.connect({}).get().ok());
-  EXPECT_EQ(link(true), 8U);
+  EXPECT_EQ(link(true), 16U);
 }
 
 /// A worker that was not told where to listen does so on loopback.

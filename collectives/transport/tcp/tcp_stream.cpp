@@ -19,7 +19,7 @@ namespace elastic::transport {
 
 namespace {
 
-/// Of what a reduction takes from where it was received. A stream that has only brought headers and
+/// For what a reduction takes from where it was received. A stream that has only brought headers and
 /// payloads to where they belong has none of this size: there are many streams in a large job.
 constexpr std::size_t kBufferBytes = 256 * 1024;
 /// Looking for a frame header takes little more than the header: a large payload behind it is
