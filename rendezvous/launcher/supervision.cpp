@@ -92,7 +92,10 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
   // The end of a job is final; a late message about an earlier phase does not undo it.
   if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) return;
   phase_ = event.phase;
-  has_begun_ |= phase_ == JobPhase::kRunning;
+  if (phase_ == JobPhase::kRunning) {
+    has_begun_ = true;
+    for (auto& [number, slot] : slots_) slot.saw_job |= slot.running;
+  }
   phase_text_ = event.text;
   job_stopped_ = event.stopped;
   joinable_ = event.joinable;
@@ -309,6 +312,7 @@ void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
 void Supervision::start(int slot, Actions& actions) {
   Slot& started = slots_[slot];
   started.running = true;
+  started.saw_job = false;
   started.waits = false;
   started.finished = started.removed = started.unseen = false;
   started.unjoined = false;

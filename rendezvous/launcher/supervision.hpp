@@ -176,6 +176,7 @@ class Supervision {
   struct Slot {
     bool running = false;
     int starts = 0;
+    bool saw_job = false;     ///< its last worker ran while the job did
     std::string failure;      ///< how its last worker failed, empty if it did not
     int failures_before = 0;  ///< how many had failed before
     bool waits = false;       ///< to be started once it can join, and no quarantine is in the way

@@ -39,7 +39,8 @@ void Supervision::note_early_ends(const WorkerReport& report) {
   }
 }
 
-/// With code 0.
+/// With code 0. A server that was started again without a journal, and forms the job anew, has seen
+/// no end of the one before either.
 void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
   if (report.left == WorkerReport::Left::kEarly) return;  // its outcome is known
   Slot& ended = slots_[slot];
@@ -51,7 +52,8 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
              (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;
   } else if (report.left == WorkerReport::Left::kNot && has_begun_ && !ending() &&
-             (report.unanswered || recovering_)) {
+             (report.unanswered || recovering_ ||
+              (ended.saw_job && phase_ == JobPhase::kForming))) {
     ended.finished = ended.unseen = true;
     actions.emplace_back(Say{
         worker(slot) + " ended with code 0 while the job's server was away: taken for finished"});

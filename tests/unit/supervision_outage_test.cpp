@@ -126,6 +126,17 @@ TEST(SupervisionOutage, AServerThatIsNotStartedAgainIsNotWaitedForForLong) {
   EXPECT_EQ(late.finished->exit_code, 1);
 }
 
+/// Without a journal the server that is back knows nothing of the job.
+TEST(SupervisionOutage, AnEndBeforeAServerThatFormsTheJobAnewIsTakenForFinishedToo) {
+  World world = agent_with(2);
+  world.happens(ServerMissing{Milliseconds(5000)});
+  world.happens(WorkerExited{0, {}, unanswered()});
+  world.happens(JobStateChanged{JobPhase::kForming, ""});
+  world.happens(WorkerExited{1, {}, {JobPhase::kForming, false, WorkerReport::Left::kNot}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+}
+
 /// The server waits for a worker, and this launcher has one: the job begins again.
 TEST(SupervisionOutage, WhereNoMemberComesBackTheWorkerIsStartedAllTheSame) {
   for (const JobStateChanged& alone :
