@@ -90,7 +90,7 @@ bool Membership::State::begin_again_with_joiners() {
   }
   if (!std::exchange(recovery_->told_of_joiners, true)) {
     const auto limit = std::chrono::duration_cast<std::chrono::seconds>(options_.start_timeout);
-    log_reason("new workers wait for the members of the job to come back, for " +
+    log_reason("new workers wait for the members of the job to come back, for at most " +
                std::to_string(limit.count()) + " s: then the job begins again");
   }
   return false;

@@ -30,7 +30,9 @@ class RecordingStream final : public Stream {
   explicit RecordingStream(StreamPtr inner) : inner_(std::move(inner)) {}
 
   Result<std::size_t> write(std::span<const std::span<const std::byte>> parts) override {
-    if (opens_ != nullptr && !*opens_) return std::size_t{0};
+    const auto has_written = [](const RecordingStream* stream) { return stream->wrote_.load(); };
+    const bool open = std::ranges::all_of(waits_for_, has_written);
+    if (!open && (wrote_ || !writes_once_)) return std::size_t{0};
     Result<std::size_t> written = inner_->write(parts);
     if (written.ok() && written.value() > 0) {
       const std::scoped_lock lock(mutex_);
@@ -54,14 +56,18 @@ class RecordingStream final : public Stream {
   bool needs_checksum() const override { return inner_->needs_checksum(); }
   const char* transport() const override { return inner_->transport(); }
 
-  /// Takes nothing before `other` has.
-  void wait_for(const RecordingStream& other) { opens_ = &other.wrote_; }
+  /// Takes nothing before `others` have taken something; with `writes_once` the first bytes.
+  void wait_for(std::vector<const RecordingStream*> others, bool writes_once = false) {
+    waits_for_ = std::move(others);
+    writes_once_ = writes_once;
+  }
   std::set<std::thread::id> writers() const { return writers_; }
 
  private:
   StreamPtr inner_;
   std::atomic<bool> wrote_ = false;
-  const std::atomic<bool>* opens_ = nullptr;
+  std::vector<const RecordingStream*> waits_for_;
+  bool writes_once_ = false;
   std::mutex mutex_;
   std::set<std::thread::id> writers_;
 };
@@ -137,12 +143,10 @@ TEST(Sleeper, IsWokenAndSleepsAgain) {
 }
 
 TEST_F(FlowThreadsTest, EachFlowIsMovedByOneOfThemAndAllTakePart) {
-  // All flows have a part of the message in hand until the first helper, then the second one, has
-  // sent one.
-  streams_[0]->wait_for(*streams_[1]);
-  streams_[1]->wait_for(*streams_[2]);
-  streams_[3]->wait_for(*streams_[2]);
-  streams_[4]->wait_for(*streams_[2]);
+  // No flow goes on before all have begun, so that none can take all of the message.
+  for (RecordingStream* const stream : streams_) {
+    stream->wait_for({streams_.begin(), streams_.end()}, /*writes_once=*/true);
+  }
   far_->link(0).receive({got_});
   near_->link(1).send(message_);
   const Status status = run();
@@ -158,12 +162,12 @@ TEST_F(FlowThreadsTest, EachFlowIsMovedByOneOfThemAndAllTakePart) {
     EXPECT_LE(of_share.size(), 1U) << "share " << share;
     all.merge(of_share);
   }
-  EXPECT_GT(all.size(), 1U);
+  EXPECT_EQ(all.size(), kThreads);
   EXPECT_FALSE(streams_[2]->writers().contains(std::this_thread::get_id()));
 }
 
 TEST_F(FlowThreadsTest, AreToldOfWhatIsPostedLater) {
-  for (const std::size_t flow : {0U, 1U, 3U, 4U}) streams_[flow]->wait_for(*streams_[2]);
+  for (const std::size_t flow : {0U, 1U, 3U, 4U}) streams_[flow]->wait_for({streams_[2]});
   ByteVector first(64);
   near_->link(1).receive({first});
   far_->link(0).receive({got_});
