@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collectives/transport/flow.hpp"
+#include "collectives/transport/flow_threads.hpp"
 #include "collectives/transport/link.hpp"
 
 namespace elastic::transport {
