@@ -1,5 +1,6 @@
 // Requests on control connections, of people and of launchers.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/overloaded.hpp"
@@ -121,20 +122,35 @@ Done Job::remove(const RemoveRequest& request) {
 }
 
 /// A host whose workers are needed stays, as its single workers do. Not where its machine ends.
+/// Members that other hosts are about to lose count as gone, and their replacements as there.
 Status Job::may_lose(const std::string& host) const {
   const std::vector<Member>& members = membership_.view().members;
+  std::map<int, std::int64_t> members_of;  // by the launcher's number
+  for (const Member& member : members) {
+    if (const auto slot = parse_slot_label(member.label)) ++members_of[slot->launcher];
+  }
   const std::string name = launchers_.host_named(host);
-  const auto leaving = std::count_if(members.begin(), members.end(), [&](const Member& its) {
-    const auto slot = parse_slot_label(its.label);
-    return slot && launchers_.host_of(slot->launcher) == name;
-  });
-  const auto replaced =
-      joinable_ ? std::min<std::int64_t>(leaving, launchers_.room_beside(name)) : 0;
-  const auto left = static_cast<std::int64_t>(members.size()) - leaving + replaced;
+  std::int64_t leaving = 0;
+  std::int64_t elsewhere = 0;
+  std::string hosts;
+  for (const StatusReply::Launcher& launcher : launchers_.status()) {
+    const std::int64_t here = members_of[launcher.number];
+    if (launcher.host == name) {
+      leaving += here;
+    } else if (here > launcher.slots) {
+      elsewhere += here - launcher.slots;
+      hosts += (hosts.empty() ? "; leaving already: " : ", ") + launcher.host;
+    }
+  }
+  std::int64_t coming = joinable_ ? std::min(leaving, launchers_.room_beside(name)) : 0;
+  for (const Limit& limit : limits_) coming += limit.replacements;
+  const auto all = static_cast<std::int64_t>(members.size());
+  const std::int64_t left = all - leaving - elsewhere + coming;
   const int min_np = status().min_np;
   if (!runs() || leaving == 0 || left >= min_np) return {};
   return Status(Code::kRefused, "cannot drain host " + name + ": " + std::to_string(left) +
-                                    " workers would be left, min_np is " + std::to_string(min_np));
+                                    " workers would be left, min_np is " + std::to_string(min_np) +
+                                    hosts);
 }
 
 /// Workers that the host loses are started elsewhere first, as far as there is room, and leave when

@@ -313,6 +313,18 @@ TEST_F(HostsJobTest, ADrainedHostIsReplacedFirst) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
+/// The workers of the first one may be there still, or gone.
+TEST_F(HostsJobTest, HostsThatAreDrainedOneAfterTheOtherAreNotAllDrained) {
+  start({"--hosts", "both-a:2,both-b:2"});
+  ASSERT_TRUE(job_->wait_until_trained(4)) << job_->output();
+  std::string said;
+  ASSERT_TRUE(job_->control({"drain", "both-a"}, &said)) << said;
+  EXPECT_FALSE(job_->control({"drain", "both-b"}, &said));
+  EXPECT_THAT(said, HasSubstr("cannot drain host both-b: 0 workers would be left, min_np is 1"));
+  ASSERT_TRUE(has_hosts({"both-b:2"}, 2)) << job_->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
 TEST_F(HostsJobTest, AHostWhoseWorkersAreNeededLeavesOnASignalOnly) {
   start({"--hosts", "need-a:1,need-b:1", "--min-np", "2", "--drain-seconds", "1",
          "--below-minimum-timeout-ms", "500"});
