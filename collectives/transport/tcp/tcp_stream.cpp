@@ -19,8 +19,8 @@ namespace elastic::transport {
 
 namespace {
 
-/// For what a reduction takes from where it was received. A stream that has only brought headers and
-/// payloads to where they belong has none of this size: there are many streams in a large job.
+/// For what a reduction takes from where it was received. A stream that has only brought headers
+/// and payloads to where they belong has none of this size: there are many streams in a large job.
 constexpr std::size_t kBufferBytes = 256 * 1024;
 /// Looking for a frame header takes little more than the header: a large payload behind it is
 /// better received where it belongs. Small messages still arrive whole with their header.
