@@ -13,8 +13,7 @@ const Endpoints kHere{"here", {"10.0.0.1:5"}, "local"};
 
 TEST(LinkFailureTest, NamesThePeerAndTheLastTry) {
   const Peer peer{"0123456789", {"there", {"10.0.0.2:5"}, "local"}};
-  EXPECT_EQ(describe_missing_link(peer, kHere, nullptr),
-            "no link with worker 01234567 in time");
+  EXPECT_EQ(describe_missing_link(peer, kHere, nullptr), "no link with worker 01234567 in time");
   const Status refused(Code::kUnavailable, "10.0.0.2:5: Connection refused");
   EXPECT_EQ(describe_missing_link(peer, kHere, &refused),
             "no link with worker 01234567 in time: 10.0.0.2:5: Connection refused");

@@ -152,8 +152,9 @@ TEST_F(DepartureTest, AJobThatManyMembersCannotBeginHasFailed) {
   ASSERT_THAT(members(), ElementsAre("b", "c"));
   say("b", Bye{false, "too few", true, true});
   EXPECT_EQ(phase(), Phase::kFailed);
-  EXPECT_THAT(last<Fail>("c")->reason, testing::AllOf(HasSubstr("too many members could not begin: "),
-                                                      HasSubstr("rank 0: too few")));
+  EXPECT_THAT(last<Fail>("c")->reason,
+              testing::AllOf(HasSubstr("too many members could not begin: "),
+                             HasSubstr("rank 0: too few")));
 }
 
 TEST_F(DepartureTest, AJobThatHasBegunGoesOnWithoutThoseThatWereStartedBadly) {
