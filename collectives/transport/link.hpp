@@ -64,7 +64,8 @@ class Link {
   /// until `abandon`.
   void receive(const Sink& sink);
 
-  /// Moves whatever can be moved now. Sets `moved` to true if anything was.
+  /// Moves whatever can be moved now. Sets `moved` to true if anything was, or if a further message
+  /// counts as sent or received: a thread that finds nothing moved may sleep.
   /// Fails with kPeerLost; kMismatch when the peer's fingerprint for this operation differs (the
   /// message names both calls); kOperationAborted when the peer has aborted this operation;
   /// kProtocol for bytes that are no frame; kInternal where they could not be encrypted. After

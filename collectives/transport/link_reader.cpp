@@ -144,6 +144,7 @@ Status Link::read_payload(Flow& flow, bool& moved) {
   flow.payload_read += taken;
   if (flow.payload_read < flow.header.length) return {};
   if (Status status = verify(flow); !status.ok()) return status;
+  moved = true;  // also where the payload is empty, and its header was read long ago
   finish_payload(flow);
   return {};
 }

@@ -65,6 +65,20 @@ TEST_P(TransportContract, AMessageWaitsUntilItsPlaceIsKnown) {
   EXPECT_TRUE(got == sent);
 }
 
+/// Without bytes of its own, but what waits for it can go on: a thread that took this for no move
+/// would sleep, and so would its peers.
+TEST_P(TransportContract, AnEmptyMessageThatCameEarlyIsAMove) {
+  begin_both(tag_at(0));
+  near_->send({});
+  pump_until_idle();
+  ASSERT_EQ(far_->received(), 0U);
+  far_->receive({});
+  bool moved = false;
+  ASSERT_TRUE(far_->progress(moved).ok());
+  EXPECT_EQ(far_->received(), 1U);
+  EXPECT_TRUE(moved);
+}
+
 TEST_P(TransportContract, ALaterOperationWaitsUntilItBegins) {
   begin_both(tag_at(4));
   near_->begin(tag_at(5), kCall);
