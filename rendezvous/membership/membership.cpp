@@ -35,6 +35,9 @@ const View& Membership::view() const {
 const Member* Membership::member(const std::string& incarnation) const {
   return state_->member(incarnation);
 }
+bool Membership::leaves(const std::string& incarnation) const {
+  return state_->leaves(incarnation);
+}
 std::size_t Membership::expected_workers() const {
   return state_->expected_workers();
 }
@@ -208,9 +211,8 @@ void Membership::State::on(const RemoveWorker& event) {
     return log_reason("rank " + rank + " is leaving already");
   }
   const auto members = remaining_members();
-  const auto staying = std::count_if(members.begin(), members.end(), [this](const auto& member) {
-    return !workers_.at(member).removing && !workers_.at(member).leaving;
-  });
+  const auto staying = std::count_if(members.begin(), members.end(),
+                                     [this](const auto& member) { return !leaves(member); });
   // Joiners that wait for room take its place at the same step boundary.
   const auto left = staying - 1 + static_cast<std::ptrdiff_t>(admissible().size());
   if (left < options_.min_np) {

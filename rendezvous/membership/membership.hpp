@@ -174,6 +174,8 @@ class Membership {
   const View& view() const;
   /// The member of that name; null: it is none.
   const Member* member(const std::string& incarnation) const;
+  /// Whether the member of that name was asked to leave, or is gone. True also for a former member.
+  bool leaves(const std::string& incarnation) const;
   /// The number of workers that the job has or waits for.
   std::size_t expected_workers() const;
   StatusReply status(TimePoint now) const;  ///< `job` is left empty

@@ -34,6 +34,7 @@ class Membership::State {
   Phase phase() const;
   const View& view() const { return view_; }
   const Member* member(const std::string& incarnation) const;
+  bool leaves(const std::string& incarnation) const;
   std::size_t expected_workers() const;
   StatusReply status(TimePoint now) const;
   double steps_per_second(TimePoint now) const { return step_rate_.per_second(now); }

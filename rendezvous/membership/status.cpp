@@ -37,6 +37,12 @@ const Member* Membership::State::member(const std::string& incarnation) const {
   return found == ranks_.end() ? nullptr : &view_.members[found->second];
 }
 
+bool Membership::State::leaves(const std::string& incarnation) const {
+  const auto found = ranks_.find(incarnation);
+  const Worker* its = found == ranks_.end() ? nullptr : by_rank_[found->second];
+  return its == nullptr || its->removing || its->leaving;
+}
+
 std::size_t Membership::State::expected_workers() const {
   if (view_.generation != 0) return view_.members.size();
   if (recovery_ && recovery_->journaled) return recovery_->journaled->members.size();

@@ -99,9 +99,11 @@ class Job : public std::enable_shared_from_this<Job> {
   void note_end(const WorkerEnded& its);
   void reply();
   Done add(const AddRequest& request);
-  Done remove(const RemoveRequest& request);
+  Done remove(const RemoveRequest& request, bool launcher);
   Done limit(const LimitRequest& request, bool launcher);
+  std::vector<PlacedMember> placed_members() const;
   Status may_lose(const std::string& host) const;
+  Status may_lose(std::size_t rank) const;
   Done pardon(const PardonRequest& request);
   Status place(int count);
   void note_replacement(const std::string& incarnation);

@@ -46,7 +46,7 @@ void Job::reply() {
 Message Job::answer(const Peer& peer, const Message& request, bool launcher) {
   return std::visit(
       Overloaded{[&](const StatusRequest&) -> Message { return status(); },
-                 [&](const RemoveRequest& it) -> Message { return remove(it); },
+                 [&](const RemoveRequest& it) -> Message { return remove(it, launcher); },
                  [&](const StopRequest&) -> Message {
                    return outcome(decide(StopJob{!launchers_.empty()}));
                  },
@@ -112,45 +112,66 @@ Status Job::place(int count) {
   return {};
 }
 
-Done Job::remove(const RemoveRequest& request) {
-  if (!request.label) return outcome(decide(RemoveWorker{request.rank}));
-  const std::vector<Member>& members = membership_.view().members;
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [&](const Member& its) { return its.label == *request.label; });
-  if (found == members.end()) return {false, "no member has the label " + *request.label};
-  return outcome(decide(RemoveWorker{static_cast<int>(found - members.begin())}));
+Done Job::remove(const RemoveRequest& request, bool launcher) {
+  int rank = request.rank;
+  if (request.label) {
+    const std::vector<Member>& members = membership_.view().members;
+    const auto found = std::find_if(members.begin(), members.end(),
+                                    [&](const Member& its) { return its.label == *request.label; });
+    if (found == members.end()) return {false, "no member has the label " + *request.label};
+    rank = static_cast<int>(found - members.begin());
+  }
+  if (!launcher && rank >= 0) {
+    const Status may = may_lose(static_cast<std::size_t>(rank));
+    if (!may.ok()) return {false, may.message()};
+  }
+  return outcome(decide(RemoveWorker{rank}));
+}
+
+/// The members, with those whose removal is asked for.
+std::vector<PlacedMember> Job::placed_members() const {
+  std::vector<PlacedMember> members;
+  for (const Member& its : membership_.view().members) {
+    const auto slot = parse_slot_label(its.label);
+    members.push_back({slot ? slot->launcher : -1, membership_.leaves(its.incarnation)});
+  }
+  return members;
 }
 
 /// A host whose workers are needed stays, as its single workers do. Not where its machine ends.
-/// Members that other hosts are about to lose count as gone, and their replacements as there.
+/// Workers that are to leave for earlier requests are not counted as left, although they may be
+/// members until a step boundary.
 Status Job::may_lose(const std::string& host) const {
-  const std::vector<Member>& members = membership_.view().members;
-  std::map<int, std::int64_t> members_of;  // by the launcher's number
-  for (const Member& member : members) {
-    if (const auto slot = parse_slot_label(member.label)) ++members_of[slot->launcher];
+  std::vector<WorkerPlace> places = launchers_.places();
+  const std::vector<PlacedMember> members = placed_members();
+  const RemainingWorkers before = remaining_workers(members, places, joinable_);
+  for (WorkerPlace& its : places) {
+    if (its.host == host || std::to_string(its.launcher) == host) its.slots = 0;
   }
-  const std::string name = launchers_.host_named(host);
-  std::int64_t leaving = 0;
-  std::int64_t elsewhere = 0;
-  std::string hosts;
-  for (const StatusReply::Launcher& launcher : launchers_.status()) {
-    const std::int64_t here = members_of[launcher.number];
-    if (launcher.host == name) {
-      leaving += here;
-    } else if (here > launcher.slots) {
-      elsewhere += here - launcher.slots;
-      hosts += (hosts.empty() ? "; leaving already: " : ", ") + launcher.host;
-    }
-  }
-  std::int64_t coming = joinable_ ? std::min(leaving, launchers_.room_beside(name)) : 0;
-  for (const Limit& limit : limits_) coming += limit.replacements;
-  const auto all = static_cast<std::int64_t>(members.size());
-  const std::int64_t left = all - leaving - elsewhere + coming;
+  const RemainingWorkers after = remaining_workers(members, places, joinable_);
   const int min_np = status().min_np;
-  if (!runs() || leaving == 0 || left >= min_np) return {};
-  return Status(Code::kRefused, "cannot drain host " + name + ": " + std::to_string(left) +
+  if (!runs() || after.surplus == before.surplus || after.count >= min_np) return {};
+  return Status(Code::kRefused, "cannot drain host " + launchers_.host_named(host) + ": " +
+                                    std::to_string(after.count) +
                                     " workers would be left, min_np is " + std::to_string(min_np) +
-                                    hosts);
+                                    leaving_text(before));
+}
+
+/// The same for a single member, which nothing replaces. Membership does not know of workers that
+/// are to leave because their host is drained.
+Status Job::may_lose(std::size_t rank) const {
+  const std::vector<WorkerPlace> places = launchers_.places();
+  std::vector<PlacedMember> members = placed_members();
+  const RemainingWorkers before = remaining_workers(members, places, joinable_);
+  if (!runs() || before.surplus == 0 || rank >= members.size()) return {};
+  members[rank].leaves = true;
+  const RemainingWorkers after = remaining_workers(members, places, joinable_);
+  const int min_np = status().min_np;
+  if (after.count_leaving() == before.count_leaving() || after.count >= min_np) return {};
+  return Status(Code::kRefused, "cannot remove rank " + std::to_string(rank) + ": " +
+                                    std::to_string(after.count) +
+                                    " workers would be left, min_np is " + std::to_string(min_np) +
+                                    leaving_text(before));
 }
 
 /// Workers that the host loses are started elsewhere first, as far as there is room, and leave when

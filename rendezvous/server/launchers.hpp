@@ -12,6 +12,7 @@
 
 #include "base/status.hpp"
 #include "rendezvous/protocol/messages.hpp"
+#include "rendezvous/server/remaining_workers.hpp"
 
 namespace elastic::rendezvous {
 
@@ -117,12 +118,10 @@ class Launchers {
   }
 
   /// How many free slots there are.
-  std::int64_t room() const { return room_beside(""); }
-  /// Not counting those of `host`.
-  std::int64_t room_beside(const std::string& host) const {
+  std::int64_t room() const {
     std::int64_t free = 0;
     for (const auto& [id, its] : known_) {
-      if (id.empty() || its.host.empty() || its.host == host || !takes_workers(its)) continue;
+      if (id.empty() || its.host.empty() || !takes_workers(its)) continue;
       free += std::max<std::int64_t>(0, its.slots - its.busy());
     }
     return free;
@@ -173,6 +172,16 @@ class Launchers {
       if (its.connected) names += (names.empty() ? "" : ", ") + its.host;
     }
     return names;
+  }
+
+  /// The launchers, for the count of workers that are left when some leave.
+  std::vector<WorkerPlace> places() const {
+    std::vector<WorkerPlace> all;
+    for (const auto& [id, its] : known_) {
+      if (id.empty() || its.host.empty()) continue;
+      all.push_back({its.number, its.host, its.slots, takes_workers(its)});
+    }
+    return all;
   }
 
   /// Those that have enlisted and run workers, by number.

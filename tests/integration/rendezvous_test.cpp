@@ -14,6 +14,7 @@
 
 #include "base/thread_name.hpp"
 #include "rendezvous/protocol/frame.hpp"
+#include "rendezvous/protocol/slot_label.hpp"
 #include "rendezvous_fixture.hpp"
 #include "tests/reserved_port.hpp"
 #include "tests/slowness.hpp"
@@ -397,6 +398,48 @@ TEST_F(RendezvousTest, AHostIsDrainedOnceReplacementsHaveCome) {
   EXPECT_TRUE(eventually([&] { return limited; }));
   drained.value()->abort("done");
   EXPECT_TRUE(eventually([&] { return ended; }));
+}
+
+/// The workers of a host that was drained before may be members until their next step boundary.
+TEST_F(RendezvousTest, WorkersThatAreToLeaveAreNotCountedForAnotherDrain) {
+  serve(options(3));
+  std::vector<std::shared_ptr<Connection>> launchers;
+  for (const std::string host : {"h1", "h2", "h3"}) {
+    const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+    ASSERT_TRUE(dialed.ok());
+    launchers.push_back(dialed.value());
+    launchers.back()->send(Enlist{.id = host, .host = host, .slots = 1, .running = 1});
+    ASSERT_TRUE(eventually([&] { return status().launchers->size() == launchers.size(); }));
+  }
+  for (int launcher = 0; launcher < 3; ++launcher) {
+    ClientOptions with = client_options("w" + std::to_string(launcher));
+    Register registration = with.registration();
+    registration.label = slot_label({launcher, 0});
+    with.registration = [registration] { return registration; };
+    workers_.push_back(std::make_unique<Worker>(io_, with));
+  }
+  ASSERT_TRUE(eventually([&] { return all_see(1, 3); }));
+  for (const auto& member : workers_) {
+    member->client->send(Ready{});
+    member->answers = false;  // no step boundary comes
+  }
+  ASSERT_TRUE(eventually([&] { return status().joinable; }));
+  const auto done = [](const Result<Message>& answer) { return std::get<Done>(answer.value()); };
+  EXPECT_TRUE(done(ask(LimitRequest{"h1", 0, {}})).ok);
+  EXPECT_TRUE(done(ask(LimitRequest{"h2", 0, {}})).ok);
+  const Done last = done(ask(LimitRequest{"h3", 0, {}}));
+  EXPECT_FALSE(last.ok);
+  EXPECT_EQ(last.text,
+            "cannot drain host h3: 0 workers would be left, min_np is 1; leaving already: 1 of h1, "
+            "1 of h2");
+  EXPECT_TRUE(done(ask(LimitRequest{"h2", 0, {}})).ok) << "again: that takes no further worker";
+  const auto remove = [&](int launcher) {
+    return done(ask(RemoveRequest{0, slot_label({launcher, 0})}));
+  };
+  EXPECT_THAT(remove(2).text, HasSubstr("0 workers would be left, min_np is 1; leaving already: "));
+  EXPECT_TRUE(remove(0).ok);
+  EXPECT_TRUE(remove(1).ok);
+  for (const auto& launcher : launchers) launcher->abort("done");
 }
 
 /// On another host, where the server cannot see it, and with no member there to ask.
