@@ -118,7 +118,7 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
     failed.outcome += ", and no worker could join the job in its place";
     actions.emplace_back(Say{worker(slot) + " " + how +
                              "; to be started again when a worker can join: the job is at its end, "
-                             "or no worker is in elastic::run"});
+                             "no worker is in elastic::run, or the server's disk is full"});
   } else if (may_restart && restarts_left() && quarantined_) {
     failed.waits = true;
     failed.outcome += ", and its host was in quarantine";

@@ -344,7 +344,8 @@ struct Limited {
 struct JobState {
   std::string phase;
   std::string text;
-  bool joinable = false;  ///< some member is in `run`: a joiner can become a member
+  bool joinable = false;  ///< a joiner can become a member: some member is in `run`, and the
+                          ///< journal has room
   bool end_workers =
       false;             ///< with "done": workers do not hear of the end, the launcher ends them
   bool stopped = false;  ///< with "done": it was stopped on request

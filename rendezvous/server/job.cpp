@@ -25,6 +25,8 @@ constexpr Milliseconds kLongestBetweenLooks{100};
 /// While the journal is waited for.
 constexpr Milliseconds kAppendAgain{200};
 constexpr Milliseconds kLongestWaitForEnd{2000};
+/// Where the journal has no room for joiners.
+constexpr Milliseconds kLookForRoomAgain{500};
 /// A store needs some milliseconds, and more while its members elect a leader.
 constexpr Milliseconds kUsualWait{1000};
 
@@ -52,6 +54,7 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
       events_(std::move(events)),
       quarantine_(quarantine),
       pending_(std::move(memory.requests)),
+      room_due_(io),
       tick_(io),
       end_(io),
       limit_due_(io),
@@ -107,9 +110,34 @@ bool Job::enter(const Register& registration, const Peer& peer) {
 }
 
 /// Every view that a joiner causes takes room from the views that members' deaths will need.
+/// Launchers hear when there is no room, and start no worker until there is: it would be refused.
 Status Job::room_for(const std::string& incarnation) {
   const bool forming = membership_.view().generation == 0;
-  return forming || membership_.member(incarnation) != nullptr ? Status() : journal_->room();
+  if (forming || membership_.member(incarnation) != nullptr) return {};
+  Status room = journal_->room();
+  const bool lacked = !no_room_.empty();
+  no_room_ = room.ok() ? "" : room.message();
+  if (lacked == room.ok()) tell_joinable();
+  if (!lacked && !room.ok()) {
+    log::warn("job {}: no worker can join: {}", name_, no_room_);
+    await_room();
+  }
+  return room;
+}
+
+void Job::await_room() {
+  room_due_.expires_after(kLookForRoomAgain);
+  room_due_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || self->no_room_.empty()) return;
+    if (!self->room_for("").ok()) return self->await_room();
+    log::warn("job {}: workers can join again: its journal has room", self->name_);
+  });
+}
+
+/// While the journal is waited for, launchers hear with the news that wait for it.
+void Job::tell_joinable() {
+  if (!waits_since_) note_phase(reason_);
 }
 
 void Job::received(const std::string& incarnation, const Message& message) {
@@ -320,6 +348,7 @@ JobState Job::state() const {
 StatusReply Job::status() const {
   StatusReply reply = membership_.status(Clock::now());
   reply.job = name_;
+  reply.joinable = reply.joinable && no_room_.empty();
   reply.phase = rendezvous::name(phase_);
   reply.launchers = launchers_.status();
   for (auto& its : *reply.launchers) its.quarantine = quarantine_of(its.host);
@@ -409,6 +438,7 @@ void Job::stop() {
   tick_.cancel();
   end_.cancel();
   limit_due_.cancel();
+  room_due_.cancel();
   quarantine_ends_.cancel();
 }
 

@@ -81,6 +81,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void go_on();
   void resume();
   Status room_for(const std::string& incarnation);
+  void await_room();
+  void tell_joinable();
   bool has_ended(const std::string& incarnation) const;
   void watch_for_end(const std::string& incarnation, Duration pause);
   void abandon(const Status& why);
@@ -152,6 +154,8 @@ class Job : public std::enable_shared_from_this<Job> {
   PendingRequests pending_;                       ///< as the journal has them
   std::optional<TimePoint> waits_since_;          ///< for the journal
   bool told_of_wait_ = false;
+  std::string no_room_;  ///< in the journal for joiners, and why; empty: there is, or was
+  boost::asio::steady_timer room_due_;
   boost::asio::steady_timer tick_;
   std::optional<TimePoint> armed_for_;  ///< when `tick_` is due
   boost::asio::steady_timer end_;

@@ -54,7 +54,7 @@ void Job::note_heartbeat(const std::string& incarnation, const Heartbeat& heartb
 
 void Job::note_phase(const std::string& reason) {
   const Phase now = abandoned_.empty() ? membership_.phase() : Phase::kFailed;
-  const bool joinable = membership_.joinable();
+  const bool joinable = membership_.joinable() && no_room_.empty();
   if (now == phase_ && joinable == joinable_) return;
   joinable_ = joinable;
   if (now != phase_) {

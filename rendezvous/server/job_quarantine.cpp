@@ -32,6 +32,7 @@ Done Job::worker_ended(const Peer& peer, const WorkerEnded& its) {
   }
   carry_out_quarantine();
   note_end(its);
+  (void)room_for("");  // the launcher is about to ask whether another worker can join
   return {};
 }
 

@@ -79,6 +79,9 @@ Done Job::add(const AddRequest& request) {
             "cannot add workers yet: the server has just been started, and the members come back "
             "to it; try again in some seconds"};
   }
+  if (const Status room = room_for(""); !room.ok()) {
+    return {false, "no worker can join now: " + room.message()};
+  }
   if (phase_ != Phase::kForming && !joinable_) {
     return {false,
             "no worker can join: no member is in elastic::run, so the program does not use it, or "

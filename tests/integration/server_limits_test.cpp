@@ -1,6 +1,7 @@
 // A server that has run out of disk or of descriptors refuses joiners, and the job goes on.
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,46 @@ TEST_F(FullDiskTest, JoinersAreRefusedAndMembersGoOn) {
   for (const auto& member : workers_) EXPECT_TRUE(member->failures.empty());
   disk_.make_room();
   expect_welcome("third");
+}
+
+/// So that they use no restarts for workers that would be refused.
+TEST_F(FullDiskTest, LaunchersHearThatNoWorkerCanJoinAndThatItCanAgain) {
+  serve(options_with_journal(20));
+  form(20);
+  const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+  ASSERT_TRUE(dialed.ok());
+  std::optional<JobState> state;
+  std::optional<StatusReply> told;
+  const auto listen = [&]() -> asio::awaitable<void> {
+    while (true) {
+      const Result<Message> message = co_await dialed.value()->read();
+      if (!message.ok()) co_return;
+      if (const auto* its = std::get_if<JobState>(&message.value())) state = *its;
+      if (const auto* its = std::get_if<StatusReply>(&message.value())) told = *its;
+    }
+  };
+  bool ended = false;
+  asio::co_spawn(io_, listen, [&](std::exception_ptr /*thrown*/) { ended = true; });
+  dialed.value()->send(Enlist{.id = "agent", .host = "host", .slots = 30, .running = 20});
+  for (const auto& member : workers_) member->client->send(Ready{});
+  ASSERT_TRUE(eventually([&] { return state && state->joinable; }));
+  disk_.fill();
+  lose(4);  // more than the pages around what is reserved
+  // What a launcher sends when a worker has ended, to decide whether it starts another one.
+  dialed.value()->send(WorkerEnded{1, "slot-19", "was killed", 1});
+  dialed.value()->send(StatusRequest{});
+  ASSERT_TRUE(eventually([&] { return told.has_value(); }));
+  EXPECT_FALSE(told->joinable);
+  EXPECT_FALSE(state->joinable) << "told before it is asked";
+  expect_refused("joiner");
+  const Done add = std::get<Done>(ask(AddRequest{1}).value());
+  EXPECT_THAT(add.text, HasSubstr("no worker can join now: the journal's disk is full"));
+  disk_.make_room();
+  ASSERT_TRUE(eventually([&] { return state->joinable; }));
+  EXPECT_TRUE(std::get<Done>(ask(AddRequest{1}).value()).ok);
+  expect_welcome("later");
+  dialed.value()->abort("done");
+  EXPECT_TRUE(eventually([&] { return ended; }));
 }
 
 /// A journal that was found on a full disk has no space reserved, not even for deaths.
