@@ -18,6 +18,17 @@ TEST_F(DepartureTest, RemovalAtAStepBoundary) {
   EXPECT_FALSE(last<Announce>("b")->view->generation == 2);
 }
 
+TEST_F(DepartureTest, AMemberLeavesFromTheRequestOn) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  decide(RemoveWorker{1});
+  die("c");
+  EXPECT_FALSE(membership_->leaves("a"));
+  EXPECT_TRUE(membership_->leaves("b")) << "at its next step boundary";
+  EXPECT_TRUE(membership_->leaves("c")) << "it is gone, although the view has it";
+  EXPECT_TRUE(membership_->leaves("stranger"));
+}
+
 TEST_F(DepartureTest, RemovalWithoutRunIsImmediate) {
   start_with({"a", "b"});
   EXPECT_TRUE(decide(RemoveWorker{0}).ok);
