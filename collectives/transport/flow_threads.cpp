@@ -1,5 +1,6 @@
 #include "collectives/transport/flow_threads.hpp"
 
+#include <algorithm>
 #include <poll.h>
 #include <system_error>
 #include <utility>
@@ -11,30 +12,35 @@
 namespace elastic::transport {
 
 FlowThreads::FlowThreads(std::size_t count) {
-  for (std::size_t i = 1; i < count; ++i) helpers_.push_back(std::make_unique<Helper>());
+  for (std::size_t i = 1; i < count; ++i) movers_.push_back(std::make_unique<Mover>());
 }
 
 FlowThreads::~FlowThreads() {
   closing_.store(true, std::memory_order_release);
   loans_.fetch_add(1, std::memory_order_release);
   loans_.notify_all();
-  for (const auto& helper : helpers_) {
-    if (helper->thread.joinable()) helper->thread.join();
+  for (const auto& mover : movers_) {
+    if (mover->thread.joinable()) mover->thread.join();
   }
+}
+
+bool FlowThreads::valid() const {
+  return owner_.valid() &&
+         std::ranges::all_of(movers_, [](const auto& mover) { return mover->sleeper.valid(); });
 }
 
 /// With fewer where the process may not have so many.
 void FlowThreads::start_threads() {
-  if (helpers_.empty() || helpers_.front()->thread.joinable()) return;
+  if (movers_.empty() || movers_.front()->thread.joinable()) return;
   std::size_t started = 0;
   try {
-    for (; started < helpers_.size(); ++started) {
-      helpers_[started]->thread = std::thread([this, started] { loop(started); });
+    for (; started < movers_.size(); ++started) {
+      movers_[started]->thread = std::thread([this, started] { loop(started); });
     }
   } catch (const std::system_error& failure) {
     log::warn("large tensors travel with {} threads instead of {} (ELASTIC_TCP_THREADS): {}",
               started + 1, count(), failure.what());
-    helpers_.resize(started);
+    movers_.resize(started);
   }
 }
 
@@ -46,7 +52,7 @@ void FlowThreads::begin(std::vector<LinkPtr> links) {
   }
   links_ = std::move(links);
   for (const LinkPtr& link : links_) link->share(this);
-  working_.store(helpers_.size(), std::memory_order_relaxed);
+  working_.store(movers_.size(), std::memory_order_relaxed);
   stop_.store(false, std::memory_order_release);
   loans_.fetch_add(1, std::memory_order_release);
   loans_.notify_all();
@@ -68,7 +74,7 @@ void FlowThreads::stop() noexcept {
 }
 
 void FlowThreads::posted() noexcept {
-  for (const auto& helper : helpers_) helper->sleeper.tell();
+  for (const auto& mover : movers_) mover->sleeper.tell();
 }
 
 void FlowThreads::loop(std::size_t index) {
@@ -83,7 +89,7 @@ void FlowThreads::loop(std::size_t index) {
 
 /// Moves the flows of one share until the loan ends or a failure stops all.
 void FlowThreads::move(std::size_t index) {
-  Sleeper& sleeper = helpers_[index]->sleeper;
+  Sleeper& sleeper = movers_[index]->sleeper;
   const FlowShare share{index + 1, count()};
   SpinBackoff backoff;
   IdleRounds rounds(backoff);

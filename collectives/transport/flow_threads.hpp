@@ -38,8 +38,10 @@ class FlowThreads {
   FlowThreads(const FlowThreads&) = delete;
   FlowThreads& operator=(const FlowThreads&) = delete;
 
+  /// False where this process lacks descriptors for them: then no link may be lent.
+  bool valid() const;
   /// The threads, the owner included.
-  std::size_t count() const { return helpers_.size() + 1; }
+  std::size_t count() const { return movers_.size() + 1; }
 
   /// The links are lent to the threads as long as this lives.
   class Loan {
@@ -75,7 +77,7 @@ class FlowThreads {
   Sleeper& owner() { return owner_; }
 
  private:
-  struct Helper {
+  struct Mover {
     Sleeper sleeper;
     std::thread thread;
   };
@@ -88,15 +90,15 @@ class FlowThreads {
   bool move_once(const FlowShare& share, bool looks_at_all, bool& moved);
   void stop() noexcept;
 
-  std::vector<std::unique_ptr<Helper>> helpers_;  // helper i has share i + 1
+  std::vector<std::unique_ptr<Mover>> movers_;  // mover i has share i + 1
   Sleeper owner_;
-  std::vector<LinkPtr> links_;  // changes only while no helper works
+  std::vector<LinkPtr> links_;  // changes only while no mover works
   Mutex mutex_;
-  std::exception_ptr thrown_ ELASTIC_GUARDED_BY(mutex_);  // by a helper in the last loan
+  std::exception_ptr thrown_ ELASTIC_GUARDED_BY(mutex_);  // by a mover in the last loan
   std::atomic<bool> stop_{true};
   std::atomic<bool> closing_{false};
-  std::atomic<std::uint64_t> loans_{0};  // so far: helpers wait for the next
-  std::atomic<std::size_t> working_{0};  // helpers
+  std::atomic<std::uint64_t> loans_{0};  // so far: movers wait for the next
+  std::atomic<std::size_t> working_{0};  // movers
   std::atomic<std::uint64_t> order_{0};
 };
 

@@ -24,8 +24,7 @@ Mesh::Mesh(int rank, std::vector<LinkPtr> links, std::shared_ptr<EventFd> abort_
       links_(links.size()),
       source_(std::move(source)),
       abort_event_(std::move(abort_event)),
-      thread_use_(threads),
-      threads_(threads.count > 1 ? std::make_unique<FlowThreads>(threads.count) : nullptr) {
+      thread_use_(threads) {
   abort_event_->clear();
   for (std::size_t peer = 0; peer < links.size(); ++peer) {
     if (links[peer]) add(static_cast<int>(peer), std::move(links[peer]));
@@ -115,8 +114,8 @@ Status Mesh::progress_and_check_peers() {
 }
 
 Status Mesh::run_until(const std::function<bool()>& done, std::size_t bytes) {
-  if (threads_ != nullptr && bytes >= thread_use_.from_bytes) {
-    if (std::vector<LinkPtr> several = links_to_lend(); !several.empty()) {
+  if (thread_use_.count > 1 && bytes >= thread_use_.from_bytes) {
+    if (std::vector<LinkPtr> several = links_to_lend(); !several.empty() && has_threads()) {
       const Status status = run_shared(done, std::move(several));
       // A failure on a link that was not lent has broken it, and is not found again.
       const bool broken =
@@ -135,6 +134,14 @@ Status Mesh::run_shared(const std::function<bool()>& done, std::vector<LinkPtr> 
   }
   threads_->rethrow();
   return status;
+}
+
+/// They take descriptors, which a worker without such links may need for others. Where none are
+/// left now, the owner moves all flows, and tries again in the next operation.
+bool Mesh::has_threads() {
+  if (threads_ == nullptr) threads_ = std::make_unique<FlowThreads>(thread_use_.count);
+  if (!threads_->valid()) threads_.reset();
+  return threads_ != nullptr;
 }
 
 /// The links whose messages go over several flows.

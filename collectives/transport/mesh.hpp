@@ -122,6 +122,7 @@ class Mesh {
 
   Status run_rounds(const std::function<bool()>& done);
   Status run_shared(const std::function<bool()>& done, std::vector<LinkPtr> links);
+  bool has_threads();
   std::vector<LinkPtr> links_to_lend() const;
   bool lent() const { return threads_ != nullptr && threads_->on_loan(); }
   void request(int rank);
@@ -141,8 +142,8 @@ class Mesh {
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
   const ThreadUse thread_use_;
-  const std::unique_ptr<FlowThreads> threads_;  // null: the owner alone
-  std::uint64_t told_ = 0;                      // by the threads, when a round began
+  std::unique_ptr<FlowThreads> threads_;  // null: not needed so far
+  std::uint64_t told_ = 0;                // by the threads, when a round began
   SpinBackoff backoff_;
   unsigned looks_ = 0;
 };

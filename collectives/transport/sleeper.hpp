@@ -13,6 +13,9 @@ namespace elastic::transport {
 /// read, sleeps on `watched`, and calls `finish` with what poll(2) said.
 class Sleeper {
  public:
+  /// False where this process had no descriptor left for it: then nothing wakes the sleeper.
+  bool valid() const { return event_.valid(); }
+
   std::uint64_t told() const { return told_.load(std::memory_order_seq_cst); }
 
   /// Announces the sleep. False if something was told since `told` was `seen`: do not sleep then.

@@ -39,8 +39,8 @@ void Supervision::note_early_ends(const WorkerReport& report) {
   }
 }
 
-/// With code 0. A server that was started again without a journal, and forms the job anew, has seen
-/// no end of the one before either.
+/// With code 0. A server that was started again without a journal knows nothing of the job before:
+/// it has not seen this worker in it.
 void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
   if (report.left == WorkerReport::Left::kEarly) return;  // its outcome is known
   Slot& ended = slots_[slot];

@@ -148,9 +148,9 @@ void Membership::State::give_up_unlinkable(const std::string& one, const std::st
 }
 
 /// An operation has completed in the present view, of which the links in `broken` failed. So links
-/// work, and broken ones are no longer counted. It shows nothing of a pair that was to be linked
-/// anew for this view, and soon failed again: in a large view a lane goes on without the links that
-/// its operations do not need, while another lane waits for one that cannot be made.
+/// work, and broken ones are no longer counted. A pair whose link was to be renewed for this view,
+/// and failed again soon, still counts: in a large view one lane goes on without the links that it
+/// does not need, while the other lane waits for a link that cannot be made.
 void Membership::State::forgive_broken_links(const std::vector<BrokenPair>& broken) {
   std::set<std::string> fail_again;
   for (const BrokenPair& pair : broken) {

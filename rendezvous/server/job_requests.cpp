@@ -1,6 +1,5 @@
 // Requests on control connections, of people and of launchers.
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/overloaded.hpp"

@@ -189,7 +189,7 @@ TEST_F(FlowThreadsTest, AreToldOfWhatIsPostedLater) {
   EXPECT_TRUE(got_ == message_);
 }
 
-TEST_F(FlowThreadsTest, TheOwnerFindsTheFailureOfAHelper) {
+TEST_F(FlowThreadsTest, TheOwnerFindsTheFailureOfAnotherThread) {
   near_->link(1).receive({got_});
   write_frame(*far_streams_[1], 0, kMessageBytes, ByteVector(16));
   const Status status = run(*near_, 1);
@@ -203,7 +203,7 @@ class NoMemory final : public Overwriting {
   void about_to(std::span<std::byte> /*memory*/) override { throw std::bad_alloc(); }
 };
 
-TEST_F(FlowThreadsTest, TheOwnerThrowsWhatAHelperHasThrown) {
+TEST_F(FlowThreadsTest, TheOwnerThrowsWhatAnotherThreadHasThrown) {
   NoMemory no_memory;
   near_->link(1).receive({.into = got_, .overwriting = &no_memory});
   std::thread far([&] {

@@ -2,11 +2,14 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
+#include "collectives/transport/mesh.hpp"
 #include "fault/descriptor_limit.hpp"
 #include "linking_worker.hpp"
 
@@ -66,6 +69,36 @@ TEST_F(LinkerDescriptorsTest, AnOperationThatNeedsALinkFallsShort) {
   const Status why = short_.get_future().get();
   EXPECT_EQ(why.code(), Code::kUnavailable);
   EXPECT_THAT(why.message(), HasSubstr("none is left for a link in a view of 2 members"));
+}
+
+/// Threads that move flows could not be woken without descriptors of their own.
+TEST_F(LinkerDescriptorsTest, ALargeOperationDoesWithoutThreads) {
+  LinkerOptions made = tcp("a");
+  made.streams = 3;
+  LinkingWorker a(made);
+  made.incarnation = options("b").incarnation;
+  LinkingWorker b(made);
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  const ThreadUse threads{.count = 3, .from_bytes = 1};
+  Mesh first(0, {nullptr, at_a.get().value()[0][0]}, std::make_shared<EventFd>(), nullptr, threads);
+  Mesh second(1, {at_b.get().value()[0][0], nullptr});
+  const std::vector<std::byte> sent(5'000'011, std::byte{7});
+  std::vector<std::byte> got(sent.size());
+  const NoMoreDescriptors none(::getpid());
+  EXPECT_FALSE(FlowThreads(3).valid());
+  first.begin({1, 0, OpTag::kNormal}, kCall);
+  second.begin({1, 0, OpTag::kNormal}, kCall);
+  first.link(1).send(sent);
+  second.link(0).receive({got});
+  Status received;
+  std::thread other(
+      [&] { received = second.run_until([&] { return second.link(0).complete(); }); });
+  const Status status = first.run_until([&] { return first.link(1).complete(); }, sent.size());
+  other.join();
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(received.ok()) << received.message();
+  EXPECT_EQ(got, sent);
 }
 
 }  // namespace
