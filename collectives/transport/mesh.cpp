@@ -92,10 +92,30 @@ Status Mesh::take_arrivals() {
   return failure;
 }
 
-Status Mesh::progress(bool& moved) {
+Status Mesh::check() const {
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
   if (lent() && threads_->stopped()) return Status(Code::kPeerLost, "a thread met a failure", -1);
+  return {};
+}
+
+Status Mesh::progress(bool& moved) {
+  if (Status status = check(); !status.ok()) return status;
   for (const LinkPtr& link : linked_) {
+    if (Status status = link->progress(moved); !status.ok()) return status;
+  }
+  return {};
+}
+
+/// `progress`, in most rounds of those links only that an operation has messages on. Over the
+/// others the loss of a peer may show itself first, and messages for later come.
+Status Mesh::progress_posted(bool& moved) {
+  if (++rounds_ >= kRoundsPerLook) {
+    rounds_ = 0;
+    return progress(moved);
+  }
+  if (Status status = check(); !status.ok()) return status;
+  for (const LinkPtr& link : linked_) {
+    if (link->complete()) continue;
     if (Status status = link->progress(moved); !status.ok()) return status;
   }
   return {};
@@ -158,13 +178,16 @@ Status Mesh::run_rounds(const std::function<bool()>& done) {
     if (lent()) told_ = threads_->owner().told();
     if (done()) break;
     bool moved = false;
-    if (Status status = progress(moved); !status.ok()) {
+    if (Status status = progress_posted(moved); !status.ok()) {
       // A peer may be done and gone: its last message and its end arrive in one round.
       return status.code() == Code::kPeerLost && done() ? Status() : status;
     }
     if (moved) {
       rounds.end();
     } else if (!rounds.look_again()) {
+      // Before a sleep, in case a link waits for a further look, and after it: any may have ended
+      // it.
+      if (std::exchange(rounds_, kRoundsPerLook) != 0) continue;
       if (Status status = wait(); !status.ok()) return status;
       rounds.slept();
     }

@@ -87,6 +87,9 @@ class Mesh {
   static constexpr int kSpinsPerRound = 4;
   /// Enough for every rank of an oversubscribed host to have had its turn.
   static constexpr int kBriefYields = 16;
+  /// `run_until` looks in one round of so many at links with nothing posted. What comes there is
+  /// for later, and every look is a cache line of the peer or a system call.
+  static constexpr unsigned kRoundsPerLook = 16;
 
   template <typename Done>
   bool spin(const Done& done) const {
@@ -120,6 +123,8 @@ class Mesh {
     std::vector<std::pair<int, Result<LinkPtr>>> arrived ELASTIC_GUARDED_BY(mutex);
   };
 
+  Status check() const;
+  Status progress_posted(bool& moved);
   Status run_rounds(const std::function<bool()>& done);
   Status run_shared(const std::function<bool()>& done, std::vector<LinkPtr> links);
   bool has_threads();
@@ -145,6 +150,7 @@ class Mesh {
   std::unique_ptr<FlowThreads> threads_;  // null: not needed so far
   std::uint64_t told_ = 0;                // by the threads, when a round began
   SpinBackoff backoff_;
+  unsigned rounds_ = 0;  // of `run_until` since the last look at all links
   unsigned looks_ = 0;
 };
 

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/transport/mesh.hpp"
+#include "forwarding_stream.hpp"
 #include "transport_contract.hpp"
 
 namespace elastic::transport {
@@ -25,15 +26,15 @@ constexpr std::size_t kThreads = 3;
 constexpr std::size_t kMessageBytes = 5'000'011;
 
 /// One end of a connection that records which threads write to it.
-class RecordingStream final : public Stream {
+class RecordingStream final : public ForwardingStream {
  public:
-  explicit RecordingStream(StreamPtr inner) : inner_(std::move(inner)) {}
+  using ForwardingStream::ForwardingStream;
 
   Result<std::size_t> write(std::span<const std::span<const std::byte>> parts) override {
     const auto has_written = [](const RecordingStream* stream) { return stream->wrote_.load(); };
     const bool open = std::ranges::all_of(waits_for_, has_written);
     if (!open && (wrote_ || !writes_once_)) return std::size_t{0};
-    Result<std::size_t> written = inner_->write(parts);
+    Result<std::size_t> written = ForwardingStream::write(parts);
     if (written.ok() && written.value() > 0) {
       const std::scoped_lock lock(mutex_);
       writers_.insert(std::this_thread::get_id());
@@ -41,20 +42,6 @@ class RecordingStream final : public Stream {
     }
     return written;
   }
-  Result<std::size_t> read(std::span<std::byte> into) override { return inner_->read(into); }
-  Result<std::span<const std::byte>> peek(std::size_t at_least) override {
-    return inner_->peek(at_least);
-  }
-  void consume(std::size_t bytes) override { inner_->consume(bytes); }
-  int fd() const override { return inner_->fd(); }
-  bool prepare_wait(bool want_read, bool want_write, short& events) override {
-    return inner_->prepare_wait(want_read, want_write, events);
-  }
-  void finish_wait() override { inner_->finish_wait(); }
-  bool peer_gone() const override { return inner_->peer_gone(); }
-  Result<bool> look(TimePoint now) override { return inner_->look(now); }
-  bool needs_checksum() const override { return inner_->needs_checksum(); }
-  const char* transport() const override { return inner_->transport(); }
 
   /// Takes nothing before `others` have taken something; with `writes_once` the first bytes.
   void wait_for(std::vector<const RecordingStream*> others, bool writes_once = false) {
@@ -64,7 +51,6 @@ class RecordingStream final : public Stream {
   std::set<std::thread::id> writers() const { return writers_; }
 
  private:
-  StreamPtr inner_;
   std::atomic<bool> wrote_ = false;
   std::vector<const RecordingStream*> waits_for_;
   bool writes_once_ = false;
