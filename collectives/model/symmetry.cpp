@@ -30,6 +30,29 @@ Step::Kind kind_of(const Step& step) {
   return step.kind;
 }
 
+/// The steps, with those as one that a message consists of which goes on at the other end of its
+/// rank's part of the tensor: each host has that in another place.
+std::vector<Step> uncut(const plan::Plan& plan) {
+  const auto offset = [](const Step& step) {
+    return step.kind == Step::Kind::kSend ? step.from.offset : step.into.offset;
+  };
+  std::vector<Step> whole;
+  std::size_t before = 0;
+  for (const Step& step : plan.steps) {
+    const bool goes_on = !whole.empty() && step.peer != Step::kNone &&
+                         whole.back().peer == step.peer && kind_of(whole.back()) == kind_of(step) &&
+                         offset(step) < before;
+    before = offset(step);
+    if (!goes_on) {
+      whole.push_back(step);
+      continue;
+    }
+    whole.back().from.bytes += step.from.bytes;
+    whole.back().into.bytes += step.into.bytes;
+  }
+  return whole;
+}
+
 }  // namespace
 
 Symmetry::Symmetry(const Hosts& hosts, Kind kind) : hosts_(hosts), kind_(kind) {
@@ -88,13 +111,19 @@ bool Symmetry::holds(const std::vector<PlanOf>& plans) const {
 bool Symmetry::alike(const plan::Plan& first, int first_rank, const plan::Plan& other,
                      int other_rank) const {
   const auto same = [&](const Step& a, const Step& b) {
-    if (kind_of(a) != kind_of(b) || !std::ranges::equal(a.after, b.after)) return false;
+    if (kind_of(a) != kind_of(b)) return false;
     if (!equal(a.from.bytes, b.from.bytes) || !equal(a.into.bytes, b.into.bytes)) return false;
     if (a.peer == Step::kNone || b.peer == Step::kNone) return a.peer == b.peer;
     return place(a.peer) == place(b.peer) &&
            distance(first_rank, a.peer) == distance(other_rank, b.peer);
   };
-  return std::ranges::equal(first.steps, other.steps, same);
+  const auto wait_alike = [](const Step& a, const Step& b) {
+    return std::ranges::equal(a.after, b.after);
+  };
+  if (std::ranges::equal(first.steps, other.steps, same)) {
+    return std::ranges::equal(first.steps, other.steps, wait_alike);
+  }
+  return std::ranges::equal(uncut(first), uncut(other), same);
 }
 
 }  // namespace elastic::model

@@ -21,7 +21,7 @@ using PlanOf = std::function<plan::Plan(int rank)>;
 /// walked, and each message that leaves it stands for the one that arrives there from as far away.
 ///
 /// Block sizes that differ by a cache line, because a tensor cannot be cut into equal parts, count
-/// as equal.
+/// as equal; so does a message in two parts, because it goes on at the other end of the tensor.
 class Symmetry {
  public:
   enum class Kind : std::uint8_t { kNone, kRing, kFlip };

@@ -42,8 +42,13 @@ Plan two_rank_exchange(int rank, Elements elements, std::size_t segment_bytes);
 Plan hierarchical_allreduce(int rank, const Hosts& hosts, Elements elements,
                             std::size_t segment_bytes);
 
+/// Bytes. The time of a message of so many is several times what it costs beside its bytes.
+inline constexpr std::size_t kShortBlock = 64 * 1024;
+
 /// The same with 2 log2(hosts) hops between hosts instead of a ring's 2 (hosts - 1): for many
-/// hosts, and data of which a host's block is short.
+/// hosts, and data of which a host's block is short. Blocks of a host that are shorter than
+/// kShortBlock, and than a segment, travel in one message for each hop, and one more at the ends of
+/// the tensor.
 Plan circulant_allreduce(int rank, const Hosts& hosts, Elements elements,
                          std::size_t segment_bytes);
 

@@ -27,9 +27,8 @@ std::optional<AllreduceAlgorithm> algorithm_named(std::string_view name);
 /// All names, separated by commas.
 std::string algorithm_names();
 
-/// With fewer hosts a ring is short, and was measured to be as fast or faster, and steadier: in it
-/// a host sends to one other at a time. So circulant is not chosen there.
-inline constexpr int kLeastCirculantHosts = 32;
+/// With fewer hosts circulant has no fewer hops than a ring, or hardly.
+inline constexpr int kLeastCirculantHosts = 4;
 
 /// Where one algorithm becomes faster than another. The values are those of shared memory and
 /// loopback on a small machine; what is measured replaces them (`tuned`).

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace {
 ///
 /// Between the hosts the owners of a share may also halve it again and again instead (Traeff 2024:
 /// Optimal, non-pipelined reduce-scatter and allreduce algorithms): as many bytes, in 2 log2(hosts)
-/// hops instead of 2 (hosts - 1), which counts where a block is short.
+/// hops instead of 2 (hosts - 1), which counts where a block is short. Blocks so short that
+/// messages would cost more than their bytes travel together, those of a half in one message.
 ///
 /// The ring has links of its own, between hosts, so that it does not queue behind what is exchanged
 /// inside hosts: the phases are planned one after the other, and run at the same time.
@@ -31,20 +33,22 @@ class Hierarchical {
         shares_(hosts.most_ranks()),
         elements_(elements),
         segment_(whole_elements(segment_bytes, elements.bytes)),
-        sums_(cell(hosts.count(), 0)) {}
+        cells_(static_cast<std::size_t>(hosts.count()) * static_cast<std::size_t>(shares_)),
+        sums_(cells_),
+        written_(static_cast<std::size_t>(hosts.count())) {}
 
   Plan make_ring() {
-    for (int step = 0; step < hosts_.count(); ++step) reduce_at_home(block(-step));
+    for (int step = 0; step < hosts_.count(); ++step) reduce_at_home(one(-step));
     for (int step = 0; step + 1 < hosts_.count(); ++step) {
-      send(block(-step), 1);
-      receive(block(-step - 1), -1, Mode::kReduce);
+      send(one(-step), 1);
+      receive(one(-step - 1), -1, Mode::kReduce);
     }
-    finish(block(1));
+    finish(one(1));
     for (int step = 0; step + 1 < hosts_.count(); ++step) {
-      send(block(1 - step), 1);
-      receive(block(-step), -1, Mode::kGather);
+      send(one(1 - step), 1);
+      receive(one(-step), -1, Mode::kGather);
     }
-    for (int step = 0; step < hosts_.count(); ++step) share_at_home(block(1 - step));
+    for (int step = 0; step < hosts_.count(); ++step) share_at_home(one(1 - step));
     return build_.take();
   }
 
@@ -54,27 +58,42 @@ class Hierarchical {
   /// before it. At last block 0 is left, with the sum of all hosts. Then the results take the same
   /// ways back.
   Plan make_circulant() {
+    const std::size_t bytes = elements_.count * elements_.bytes;
+    together_ = bytes < static_cast<std::size_t>(hosts_.count()) * std::min(segment_, kShortBlock);
+    if (together_) segment_ = std::max(segment_, bytes);
     const auto halves = halvings(hosts_.count());
-    for (const auto [left, half] : halves) {
-      for (int i = half; i < left; ++i) reduce_at_home(block(i));
+    if (together_) reduce_at_home(all());
+    for (const Halving& halving : halves) {
+      for (const Blocks& blocks : messages(halving, 0)) {
+        if (!together_) reduce_at_home(blocks);
+      }
     }
-    reduce_at_home(block(0));
-    for (const auto [left, half] : halves) {
-      for (int i = half; i < left; ++i) send(block(i), half);
-      for (int i = 0; i < left - half; ++i) receive(block(i), -half, Mode::kReduce);
+    if (!together_) reduce_at_home(one(0));
+    for (const Halving& halving : halves) {
+      for (const Blocks& blocks : messages(halving, 0)) send(blocks, halving.half);
+      for (const Blocks& blocks : messages(halving, -halving.half)) {
+        receive(blocks, -halving.half, Mode::kReduce);
+      }
     }
-    finish(block(0));
+    finish(one(0));
     for (auto halving = halves.rbegin(); halving != halves.rend(); ++halving) {
-      const auto [left, half] = *halving;
-      for (int i = 0; i < left - half; ++i) send(block(i), -half);
-      for (int i = half; i < left; ++i) receive(block(i), half, Mode::kGather);
+      const int half = halving->half;
+      for (const Blocks& blocks : messages(*halving, -half)) send(blocks, -half);
+      for (const Blocks& blocks : messages(*halving, 0)) receive(blocks, half, Mode::kGather);
     }
-    for (int i = 0; i < hosts_.count(); ++i) share_at_home(block(i));
+    if (together_) share_at_home(all());
+    for (int i = 0; i < hosts_.count() && !together_; ++i) share_at_home(one(i));
     return build_.take();
   }
 
  private:
   enum class Mode : std::uint8_t { kReduce, kGather };
+
+  /// Blocks that lie one after another in memory.
+  struct Blocks {
+    int first;
+    int count;
+  };
 
   struct Halving {
     int left;  // blocks before
@@ -87,11 +106,30 @@ class Hierarchical {
     return all;
   }
 
+  /// The blocks [half, left) of the host that lies `from` after this one, as messages. Where blocks
+  /// travel together a message ends with the tensor, and with the first half of all blocks: only
+  /// these have been reduced, and are in kData, when a half of what is left is sent.
+  std::vector<Blocks> messages(const Halving& halving, int from) const {
+    std::vector<Blocks> cut;
+    for (int i = halving.half; i < halving.left; ++i) {
+      const int next = block(from + i);
+      if (together_ && !cut.empty() && next > 0 && i != hosts_.count() / 2) {
+        ++cut.back().count;
+      } else {
+        cut.push_back({next, 1});
+      }
+    }
+    return cut;
+  }
+
   /// The block that lies `steps` after this host's in the ring.
   int block(int steps) const { return around(home_, steps, hosts_.count()); }
+  Blocks one(int steps) const { return {block(steps), 1}; }
+  Blocks all() const { return {0, hosts_.count()}; }
+  /// The blocks of a share lie one after another.
   std::size_t cell(int block, int share) const {
-    return static_cast<std::size_t>(block) * static_cast<std::size_t>(shares_) +
-           static_cast<std::size_t>(share);
+    return static_cast<std::size_t>(share) * static_cast<std::size_t>(hosts_.count()) +
+           static_cast<std::size_t>(block);
   }
   int owner(int host, int share) const {
     const auto& ranks = hosts_.ranks(host);
@@ -99,90 +137,102 @@ class Hierarchical {
   }
   int owner_around(int steps, int share) const { return owner(block(steps), share); }
 
+  /// Cache lines are not shared between owners.
+  static constexpr std::size_t kLine = 64;
   std::size_t begin(std::size_t cell) const {
-    if (cell == sums_.size()) return elements_.count * elements_.bytes;
-    // Cache lines are not shared between owners.
-    constexpr std::size_t kLine = 64;
-    const std::size_t byte = part_begin(elements_.count, sums_.size(), cell) * elements_.bytes;
+    if (cell == cells_) return elements_.count * elements_.bytes;
+    const std::size_t byte = part_begin(elements_.count, cells_, cell) * elements_.bytes;
     return byte - byte % kLine;
   }
-  Pieces pieces(int block, int share) const {
-    const std::size_t at = cell(block, share);
-    return {begin(at), begin(at + 1) - begin(at), segment_};
+  Pieces pieces(const Blocks& blocks, int share) const {
+    const std::size_t at = begin(cell(blocks.first, share));
+    return {at, begin(cell(blocks.first + blocks.count - 1, share) + 1) - at, segment_};
   }
   /// The first pieces of all shares, then the second ones, and so on: all owners can begin early.
   template <typename Use>
-  void each_piece(int block, const Use& use) {
+  void each_piece(const Blocks& blocks, const Use& use) {
     bool more = true;
     for (std::size_t i = 0; more; ++i) {
       more = false;
       for (int share = 0; share < shares_; ++share) {
-        const Pieces all = pieces(block, share);
+        const Pieces all = pieces(blocks, share);
         if (i < all.count()) use(share, i, Range{Area::kData, all.offset(i), all.bytes(i)});
         more = more || i + 1 < all.count();
       }
     }
   }
   template <typename Use>
-  void each_own_piece(int block, const Use& use) {
-    each_piece(block, [&](int share, std::size_t index, const Range& data) {
-      if (owner(home_, share) == rank_) use(share, sum(block, share, index), data);
+  void each_own_piece(const Blocks& blocks, const Use& use) {
+    each_piece(blocks, [&](int share, std::size_t index, const Range& data) {
+      if (owner(home_, share) == rank_) use(share, sum(blocks, share, index), data);
     });
   }
   static Range input(const Range& data) { return {Area::kInput, data.offset, data.bytes}; }
 
   /// The step after which kData has what is known of a piece that this rank owns: the host's sum,
-  /// then that of several hosts, and the result in the end. kNone: it is in kInput.
-  std::int32_t& sum(int block, int share, std::size_t index) {
-    auto& of_cell = sums_[cell(block, share)];
+  /// then that of several hosts, and the result in the end. Where blocks travel together, the
+  /// same step for all of a share: each receive waits for the one before it. kNone: it is in
+  /// kInput.
+  std::int32_t& sum(const Blocks& blocks, int share, std::size_t index) {
+    auto& of_cell = sums_[cell(together_ ? 0 : blocks.first, share)];
     if (of_cell.size() <= index) of_cell.resize(index + 1, Step::kNone);
     return of_cell[index];
   }
-  std::int32_t reduce_received(int peer, const Range& data, std::int32_t before) {
-    const bool first = before == Step::kNone;
+  /// Whether something was written to blocks that this rank owns; to all of them, or to none.
+  bool written(const Blocks& blocks) const {
+    return written_[static_cast<std::size_t>(blocks.first)];
+  }
+  void set_written(const Blocks& blocks) {
+    std::fill_n(written_.begin() + blocks.first, blocks.count, true);
+  }
+  std::int32_t reduce_received(int peer, const Range& data, std::int32_t before, bool first) {
     const std::int32_t step = build_.receive_reduce(peer, data, first ? input(data) : data, before);
     if (first) build_.first_write(step);
     return step;
   }
 
-  void reduce_at_home(int block) {
-    each_piece(block, [&](int share, std::size_t index, const Range& data) {
+  void reduce_at_home(const Blocks& blocks) {
+    each_piece(blocks, [&](int share, std::size_t index, const Range& data) {
       const int to = owner(home_, share);
       if (to != rank_) {
         build_.send(to, input(data));
         return;
       }
-      std::int32_t& known = sum(block, share, index);
+      std::int32_t& known = sum(blocks, share, index);
       for (const int peer : hosts_.ranks(home_)) {
-        if (peer != rank_) known = reduce_received(peer, data, known);
+        if (peer != rank_) known = reduce_received(peer, data, known, known == Step::kNone);
       }
     });
+    if (hosts_.ranks(home_).size() > 1) set_written(blocks);
   }
   /// To the host that lies `steps` after this one.
-  void send(int block, int steps) {
-    each_own_piece(block, [&](int share, std::int32_t known, const Range& data) {
-      build_.send(owner_around(steps, share), known == Step::kNone ? input(data) : data, known);
+  void send(const Blocks& blocks, int steps) {
+    each_own_piece(blocks, [&](int share, std::int32_t known, const Range& data) {
+      const bool in_data = written(blocks);
+      build_.send(owner_around(steps, share), in_data ? data : input(data),
+                  in_data ? known : Step::kNone);
     });
   }
-  void receive(int block, int steps, Mode mode) {
-    each_own_piece(block, [&](int share, std::int32_t& known, const Range& data) {
+  void receive(const Blocks& blocks, int steps, Mode mode) {
+    each_own_piece(blocks, [&](int share, std::int32_t& known, const Range& data) {
       const int peer = owner_around(steps, share);
+      const bool first = !written(blocks);
       if (mode == Mode::kReduce) {
-        known = reduce_received(peer, data, known);
+        known = reduce_received(peer, data, known, first);
         return;
       }
-      const bool first = known == Step::kNone;
-      known = build_.receive(peer, data);
+      known = build_.receive(peer, data, together_ ? known : Step::kNone);
       if (first) build_.first_write(known);
     });
+    set_written(blocks);
   }
-  void finish(int block) {
-    each_own_piece(block, [&](int, std::int32_t& known, const Range& data) {
+  void finish(const Blocks& blocks) {
+    each_own_piece(blocks, [&](int, std::int32_t& known, const Range& data) {
       known = build_.finish(data, known);
     });
   }
-  void share_at_home(int block) {
-    each_piece(block, [&](int share, std::size_t index, const Range& data) {
+  void share_at_home(const Blocks& blocks) {
+    each_piece(blocks, [&](int share, std::size_t index, const Range& data) {
       const int from = owner(home_, share);
       if (from != rank_) {
         const std::int32_t received = build_.receive(from, data);
@@ -191,7 +241,7 @@ class Hierarchical {
         return;
       }
       for (const int peer : hosts_.ranks(home_)) {
-        if (peer != rank_) build_.send(peer, data, sum(block, share, index));
+        if (peer != rank_) build_.send(peer, data, sum(blocks, share, index));
       }
     });
   }
@@ -202,7 +252,10 @@ class Hierarchical {
   int shares_;
   Elements elements_;
   std::size_t segment_;
-  std::vector<std::vector<std::int32_t>> sums_;  // see `sum`; by block, then share
+  bool together_ = false;  // blocks travel together
+  std::size_t cells_;
+  std::vector<std::vector<std::int32_t>> sums_;  // see `sum`; by `cell`
+  std::vector<bool> written_;                    // by block
   Builder build_;
 };
 

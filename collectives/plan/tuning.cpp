@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "collectives/plan/allreduce.hpp"
+
 namespace elastic::plan {
 namespace {
 
@@ -15,6 +17,11 @@ constexpr std::size_t kLeastBytes = 1024;
 constexpr std::size_t kMostOneShotBytes = 32 * 1024;
 constexpr std::size_t kMostDoublingBytes = 128 * 1024;
 constexpr std::size_t kMostCirculantBytes = std::size_t{1} << 31;
+
+/// With fewer hosts a ring is steadier, as a host sends to one other at a time, and was measured to
+/// be as fast where lines are slow: circulant has to be faster than it by this part.
+constexpr int kManyHosts = 32;
+constexpr std::uint64_t kCirculantMargin = 4;
 
 /// The latency of a segment is at most this part of its time.
 constexpr std::uint64_t kLatencyPart = 64;
@@ -53,12 +60,15 @@ std::uint64_t ring(const LinkCost& cost, std::uint64_t hosts, std::uint64_t byte
   return 2 * (hosts - 1) * std::max(cost.of(segment), cost.of(block) - cost.latency_ns);
 }
 
-/// The same with a message for each block in fewer hops.
-std::uint64_t circulant(const LinkCost& cost, std::uint64_t hosts, std::uint64_t bytes) {
+/// The same in fewer hops, with a message for each block that is not short. Each of `shares` goes
+/// between other ranks.
+std::uint64_t circulant(const LinkCost& cost, std::uint64_t hosts, std::uint64_t shares,
+                        std::uint64_t bytes) {
   const auto hops = static_cast<std::uint64_t>(std::bit_width(hosts - 1));
-  const std::uint64_t message =
-      cost.of(bytes / hosts) - cost.latency_ns * (kNextMessage - 1) / kNextMessage;
-  return 2 * (hops * cost.latency_ns + (hosts - 1) * message);
+  const std::uint64_t block = bytes / hosts;
+  const std::uint64_t further = block < kShortBlock ? 0 : hosts - 1 - hops;
+  return 2 * ((hosts - 1) * (cost.of(block / shares) - cost.latency_ns) +
+              (hops + further / kNextMessage) * cost.latency_ns);
 }
 
 /// Up to which power of two `first` takes less time than `second`; `least` if for none.
@@ -99,7 +109,7 @@ std::uint64_t estimate(AllreduceAlgorithm algorithm, const Hosts& hosts, const L
     }
     case AllreduceAlgorithm::kCirculant: {
       const auto local = static_cast<std::uint64_t>(hosts.most_ranks());
-      return two_hops(inside, local, bytes) + circulant(between, places, bytes / local);
+      return two_hops(inside, local, bytes) + circulant(between, places, local, bytes);
     }
     case AllreduceAlgorithm::kRing:
       break;
@@ -115,8 +125,11 @@ Thresholds tuned(const Hosts& hosts, const LinkCosts& costs, Thresholds given) {
   };
   if (hosts.count() >= kLeastCirculantHosts) {
     const auto largest = choose_large_allreduce(hosts, kMostCirculantBytes + 1, given);
-    given.circulant_bytes = crossing(time(AllreduceAlgorithm::kCirculant), time(largest),
-                                     kLeastBytes, kMostCirculantBytes);
+    const auto circulant = [&](std::size_t bytes) {
+      const std::uint64_t its = estimate(AllreduceAlgorithm::kCirculant, hosts, costs, bytes);
+      return hosts.count() < kManyHosts ? its + its / kCirculantMargin : its;
+    };
+    given.circulant_bytes = crossing(circulant, time(largest), kLeastBytes, kMostCirculantBytes);
   }
   const auto large = [&](std::size_t bytes) {
     return estimate(choose_large_allreduce(hosts, bytes, given), hosts, costs, bytes);

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -41,12 +44,22 @@ std::string text(const std::vector<int>& placed) {
 }
 
 /// Between hosts, a ring or halves.
-using Make = Plan (*)(int rank, const Hosts& hosts, Elements elements, std::size_t segment_bytes);
+using Make = std::function<Plan(int rank, const Hosts& hosts, Elements elements)>;
 
-Simulator simulator(Make plan, const std::vector<int>& placed, std::size_t count,
+Plan ring(int rank, const Hosts& hosts, Elements elements) {
+  return hierarchical_allreduce(rank, hosts, elements, kPiece);
+}
+/// Halves, whose blocks travel together if they are shorter than a segment.
+Make halves(std::size_t segment) {
+  return [segment](int rank, const Hosts& hosts, Elements elements) {
+    return circulant_allreduce(rank, hosts, elements, segment);
+  };
+}
+
+Simulator simulator(const Make& plan, const std::vector<int>& placed, std::size_t count,
                     std::uint64_t seed) {
   const Hosts hosts(placed);
-  const auto make = [&](int rank) { return plan(rank, hosts, {count, 8}, kPiece); };
+  const auto make = [&](int rank) { return plan(rank, hosts, {count, 8}); };
   Simulator made(plans(hosts.size(), make), DType::kI64, ReduceOp::kSum, seed);
   made.data() = digits(hosts.size(), count);
   return made;
@@ -60,9 +73,13 @@ void for_all_placements(const Check& check) {
     for (const auto& placed : placements(size)) {
       for (const std::size_t count : std::vector<std::size_t>{0, 5, 60}) {
         ++seed;
-        for (const Make plan : {hierarchical_allreduce, circulant_allreduce}) {
-          SCOPED_TRACE(text(placed) + ", count " + std::to_string(count) + ", seed " +
-                       std::to_string(seed) + (plan == circulant_allreduce ? ", circulant" : ""));
+        const std::string what =
+            text(placed) + ", count " + std::to_string(count) + ", seed " + std::to_string(seed);
+        const std::pair<const char*, Make> all[] = {{", ring", ring},
+                                                    {", halves", halves(kPiece)},
+                                                    {", halves, together", halves(64 * 1024)}};
+        for (const auto& [name, plan] : all) {
+          SCOPED_TRACE(what + name);
           ASSERT_NO_FATAL_FAILURE(check(plan, placed, count, seed));
         }
       }
@@ -72,7 +89,7 @@ void for_all_placements(const Check& check) {
 
 TEST(HierarchicalPlan, CountsEveryRankOnceWhoeverSharesAHost) {
   for_all_placements(
-      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
+      [](const Make& plan, const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
         const int size = static_cast<int>(placed.size());
         Simulator out_of_place = simulator(plan, placed, count, seed);
         Simulator in_place = simulator(plan, placed, count, seed + 1);
@@ -87,7 +104,7 @@ TEST(HierarchicalPlan, CountsEveryRankOnceWhoeverSharesAHost) {
 
 TEST(HierarchicalPlan, CanBeUndoneAtAnyMoment) {
   for_all_placements(
-      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
+      [](const Make& plan, const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
         Simulator whole = simulator(plan, placed, count, seed);
         ASSERT_EQ(whole.run(), "");
         const std::size_t end = *std::max_element(whole.finished().begin(), whole.finished().end());
@@ -101,12 +118,12 @@ TEST(HierarchicalPlan, CanBeUndoneAtAnyMoment) {
 /// Nothing that is not needed goes between hosts, and every byte is finished once.
 TEST(HierarchicalPlan, SendsBetweenHostsWhatARingOfHostsSends) {
   for_all_placements(
-      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t) {
+      [](const Make& plan, const std::vector<int>& placed, std::size_t count, std::uint64_t) {
         const Hosts hosts(placed);
         std::vector<std::size_t> sent(static_cast<std::size_t>(hosts.count()));
         std::vector<int> finished(count * 8);
         for (int rank = 0; rank < hosts.size(); ++rank) {
-          for (const Step& step : plan(rank, hosts, {count, 8}, kPiece).steps) {
+          for (const Step& step : plan(rank, hosts, {count, 8}).steps) {
             if (step.kind == Step::Kind::kSend && hosts.of(step.peer) != hosts.of(rank)) {
               sent[static_cast<std::size_t>(hosts.of(rank))] += step.from.bytes;
             }
@@ -124,11 +141,11 @@ TEST(HierarchicalPlan, SendsBetweenHostsWhatARingOfHostsSends) {
 /// Every rank of every host sends to another host.
 TEST(HierarchicalPlan, LetsAllRanksSend) {
   for_all_placements(
-      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t) {
+      [](const Make& plan, const std::vector<int>& placed, std::size_t count, std::uint64_t) {
         const Hosts hosts(placed);
         if (hosts.count() == 1) return;
         for (int rank = 0; rank < hosts.size(); ++rank) {
-          const auto& steps = plan(rank, hosts, {count, 8}, kPiece).steps;
+          const auto& steps = plan(rank, hosts, {count, 8}).steps;
           ASSERT_TRUE(std::any_of(steps.begin(), steps.end(),
                                   [&](const Step& step) {
                                     return step.kind == Step::Kind::kSend &&
@@ -148,6 +165,52 @@ TEST(Hosts, AreNumberedAsTheirFirstRanksCome) {
   EXPECT_EQ(hosts.ranks(0), (std::vector<int>{0, 2, 3}));
   EXPECT_EQ(hosts.most_ranks(), 3);
   EXPECT_EQ(Hosts::one(4).count(), 1);
+}
+
+/// In a message for each hop, or two where the blocks of a half do not lie one after another, and
+/// one more where a half is not half.
+TEST(HierarchicalPlan, HalvesSendFewMessagesForSmallTensors) {
+  const auto sends = [](int hosts, std::size_t bytes) {
+    std::size_t most = 0;
+    for (int rank = 0; rank < hosts; ++rank) {
+      const Plan plan =
+          circulant_allreduce(rank, Hosts::one_rank_each(hosts), {bytes / 8, 8}, 256 * 1024);
+      const auto of_rank = std::ranges::count(plan.steps, Step::Kind::kSend, &Step::kind);
+      most = std::max(most, static_cast<std::size_t>(of_rank));
+    }
+    return most;
+  };
+  EXPECT_LE(sends(16, 32 * 1024), 3U * 4);
+  EXPECT_LE(sends(100, 32 * 1024), 3U * 7 + 2);
+  EXPECT_LE(sends(256, 8 * 1024 * 1024), 3U * 8);
+  EXPECT_EQ(sends(256, 256 * 1024 * 1024), 2U * 255 * 4);
+}
+
+TEST(HierarchicalPlan, HalvesOfManyHostsCountEveryHostOnce) {
+  const int most = kSlowness > 1 ? 24 : 40;
+  for (int hosts = 7; hosts <= most; ++hosts) {
+    const auto make = [&](int rank) {
+      return circulant_allreduce(rank, Hosts::one_rank_each(hosts), {1000, 8}, 64 * 1024);
+    };
+    const auto seed = static_cast<std::uint64_t>(hosts);
+    Simulator simulator(plans(hosts, make), DType::kI64, ReduceOp::kSum, seed);
+    std::mt19937_64 random(seed);
+    std::vector<std::int64_t> sums(1000);
+    std::vector<Bytes> inputs;
+    for (int rank = 0; rank < hosts; ++rank) {
+      Bytes& data = inputs.emplace_back(8000);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        const auto value = static_cast<std::int64_t>(random() >> 16);
+        std::memcpy(&data[8 * i], &value, 8);
+        sums[i] += value;
+      }
+    }
+    simulator.data() = inputs;
+    ASSERT_EQ(simulator.run(), "") << hosts << " hosts";
+    Bytes expected(8000);
+    std::memcpy(expected.data(), sums.data(), 8000);
+    for (const Bytes& data : simulator.data()) ASSERT_EQ(data, expected) << hosts << " hosts";
+  }
 }
 
 }  // namespace

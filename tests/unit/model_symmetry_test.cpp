@@ -67,10 +67,12 @@ TEST(ModelSymmetry, OneHostTakesTheTimeOfAll) {
       PlanWalk one(network, hosts, 2, of_ranks);
       PlanWalk all(network, hosts, 2, of_ranks, Symmetry(hosts));
       ASSERT_NE(one.symmetry().kind(), Symmetry::Kind::kNone);
+      // The ranks that are not walked have cut messages.
+      const double most = algorithm == AllreduceAlgorithm::kCirculant ? 0.03 : 1e-4;
       const auto expected = all.run(3);
       const auto ends = one.run(3);
       for (std::size_t call = 0; call < ends.size(); ++call) {
-        EXPECT_NEAR(ends[call] / expected[call], 1, 1e-4)
+        EXPECT_NEAR(ends[call] / expected[call], 1, most)
             << plan::name(algorithm) << ", shared cores " << shared_cores;
       }
     }

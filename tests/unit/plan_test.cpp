@@ -59,10 +59,15 @@ const Algorithm kAllreduces[] = {
      [](int r, int n, Elements e) {
        return circulant_allreduce(r, Hosts::one_rank_each(n), e, kSegment);
      }},
+    {"circulant_together",
+     [](int r, int n, Elements e) {
+       return circulant_allreduce(r, Hosts::one_rank_each(n), e, 64 * 1024);
+     }},
 };
 /// The algorithms for large tensors read them in place.
 const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3], kAllreduces[4],
-                                      kAllreduces[5], kAllreduces[6], kAllreduces[7]};
+                                      kAllreduces[5], kAllreduces[6], kAllreduces[7],
+                                      kAllreduces[8]};
 
 class AllreducePlan : public testing::TestWithParam<Algorithm> {};
 INSTANTIATE_TEST_SUITE_P(Plan, AllreducePlan, testing::ValuesIn(kAllreduces),

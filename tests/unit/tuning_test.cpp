@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/plan/allreduce.hpp"
 #include "elastic/options.hpp"
 
 namespace elastic::plan {
@@ -43,8 +44,31 @@ TEST(Tuning, ManyHostsPreferFewHopsWhileTheirBlocksAreShort) {
   const Thresholds ranks = tuned(blocks(256, 8), {kSharedMemory, kHundredGigabit}, kGiven);
   EXPECT_EQ(choose_large_allreduce(blocks(256, 8), 64 << 20, ranks),
             AllreduceAlgorithm::kCirculant);
-  EXPECT_EQ(tuned(blocks(31, 8), {kSharedMemory, kHundredGigabit}, kGiven).circulant_bytes, 0U)
-      << "the ring is short";
+}
+
+TEST(Tuning, FewHostsUseARingWhereItIsNotMuchSlower) {
+  constexpr std::size_t kMiddle = 256 * 1024;
+  const auto choice = [](int hosts, const LinkCost& between, std::size_t bytes) {
+    const Hosts placed = blocks(hosts, 1);
+    return choose_large_allreduce(placed, bytes, tuned(placed, {{}, between}, kGiven));
+  };
+  constexpr LinkCost kFar{31'000, 85'000};
+  constexpr LinkCost kNear{5'000, 8'738'133};
+  EXPECT_EQ(choice(16, kFar, kMiddle), AllreduceAlgorithm::kCirculant);
+  EXPECT_EQ(choice(16, kFar, 64 << 20), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choice(16, kNear, kMiddle), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choice(3, kFar, kMiddle), AllreduceAlgorithm::kRing) << "as many hops";
+}
+
+TEST(Tuning, ShortBlocksTravelTogether) {
+  constexpr LinkCost kFar{31'000, 85'000};
+  const auto hops = [](int hosts, std::size_t bytes) {
+    const std::uint64_t time =
+        estimate(AllreduceAlgorithm::kCirculant, blocks(hosts, 1), {{}, kFar}, bytes);
+    return time / kFar.latency_ns;
+  };
+  EXPECT_EQ(hops(256, 32 * 1024), 2U * 8);
+  EXPECT_GT(hops(256, 256 * kShortBlock), 2U * 8 + 2 * 247 / 4);
 }
 
 TEST(Tuning, TheHierarchySendsOnceForEachHost) {
