@@ -87,7 +87,7 @@ class Mesh {
   static constexpr int kSpinsPerRound = 4;
   /// Enough for every rank of an oversubscribed host to have had its turn.
   static constexpr int kBriefYields = 16;
-  /// `run_until` looks in one round of so many at links with nothing posted. What comes there is
+  /// `run_until` looks in one round of so many at links with nothing posted. Messages there are
   /// for later, and every look is a cache line of the peer or a system call.
   static constexpr unsigned kRoundsPerLook = 16;
 
