@@ -12,6 +12,7 @@ constexpr std::size_t kMost = 256 * 1024;
 constexpr std::size_t kLarge = 1 << 20;
 constexpr LinkCost kSharedMemory{600, 200'000};  // 5 GB/s
 constexpr LinkCost kGigabit{60'000, 8'738'133};
+constexpr LinkCost kHundredGigabit{31'000, 85'000};
 const Thresholds kGiven{.capacity = 1 << 20};
 
 Hosts blocks(int hosts, int ranks_each) {
@@ -36,7 +37,6 @@ TEST(Tuning, LatencyFavoursFewHopsAndBandwidthFewBytes) {
 }
 
 TEST(Tuning, ManyHostsPreferFewHopsWhileTheirBlocksAreShort) {
-  constexpr LinkCost kHundredGigabit{31'000, 85'000};
   const Thresholds many = tuned(blocks(256, 1), {{}, kHundredGigabit}, kGiven);
   EXPECT_EQ(choose_large_allreduce(blocks(256, 1), 64 << 20, many), AllreduceAlgorithm::kCirculant);
   EXPECT_EQ(choose_large_allreduce(blocks(256, 1), std::size_t{1} << 30, many),
@@ -52,20 +52,18 @@ TEST(Tuning, FewHostsUseARingWhereItIsNotMuchSlower) {
     const Hosts placed = blocks(hosts, 1);
     return choose_large_allreduce(placed, bytes, tuned(placed, {{}, between}, kGiven));
   };
-  constexpr LinkCost kFar{31'000, 85'000};
   constexpr LinkCost kNear{5'000, 8'738'133};
-  EXPECT_EQ(choice(16, kFar, kMiddle), AllreduceAlgorithm::kCirculant);
-  EXPECT_EQ(choice(16, kFar, 64 << 20), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choice(16, kHundredGigabit, kMiddle), AllreduceAlgorithm::kCirculant);
+  EXPECT_EQ(choice(16, kHundredGigabit, 64 << 20), AllreduceAlgorithm::kRing);
   EXPECT_EQ(choice(16, kNear, kMiddle), AllreduceAlgorithm::kRing);
-  EXPECT_EQ(choice(3, kFar, kMiddle), AllreduceAlgorithm::kRing) << "as many hops";
+  EXPECT_EQ(choice(3, kHundredGigabit, kMiddle), AllreduceAlgorithm::kRing) << "as many hops";
 }
 
 TEST(Tuning, ShortBlocksTravelTogether) {
-  constexpr LinkCost kFar{31'000, 85'000};
   const auto hops = [](int hosts, std::size_t bytes) {
     const std::uint64_t time =
-        estimate(AllreduceAlgorithm::kCirculant, blocks(hosts, 1), {{}, kFar}, bytes);
-    return time / kFar.latency_ns;
+        estimate(AllreduceAlgorithm::kCirculant, blocks(hosts, 1), {{}, kHundredGigabit}, bytes);
+    return time / kHundredGigabit.latency_ns;
   };
   EXPECT_EQ(hops(256, 32 * 1024), 2U * 8);
   EXPECT_GT(hops(256, 256 * kShortBlock), 2U * 8 + 2 * 247 / 4);
