@@ -251,5 +251,18 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
   EXPECT_EQ(values_of(mine.data.data(), DType::kI32, kCount / 2), expected);
 }
 
+/// A view begins with them.
+TEST(SmallAllreduce, OfManyRanksSendsFewMessages) {
+  constexpr std::size_t kBytes = 104;
+  for (const auto& [ranks, messages] : {std::pair{16, 15}, {64, 6}, {1000, 11}}) {
+    for (const int rank : {0, ranks / 2, ranks - 1}) {
+      PlanCache plans(rank, plan::Hosts::one_rank_each(ranks), NativeOptions().segment_bytes, {});
+      EXPECT_LE(plans.small_allreduce(kBytes).sent_bytes(),
+                static_cast<std::size_t>(messages) * kBytes)
+          << "rank " << rank << " of " << ranks;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace elastic::collectives

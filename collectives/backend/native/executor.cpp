@@ -33,8 +33,9 @@ Status Executor::run(const Schedule& schedule, const PlanBuffers& memory, const 
   return mesh_.run_until(advance_, schedule.sent_bytes());
 }
 
-Status Executor::run_alone(const Schedule& schedule, const PlanBuffers& memory) try {
-  const Status status = run(schedule, memory);
+Status Executor::run_alone(const Schedule& schedule, const PlanBuffers& memory,
+                           const Reducer& reducer) try {
+  const Status status = run(schedule, memory, reducer);
   if (!status.ok()) mesh_.abandon();
   return status;
 } catch (...) {

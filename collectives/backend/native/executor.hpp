@@ -51,7 +51,8 @@ class Executor {
     return run(schedule, PlanBuffers::in_place(data), reducer);
   }
   /// The same, for memory that the caller releases afterwards: abandons the mesh after a failure.
-  Status run_alone(const Schedule& schedule, const PlanBuffers& memory);
+  Status run_alone(const Schedule& schedule, const PlanBuffers& memory,
+                   const Reducer& reducer = {});
 
  private:
   /// Progress of one Schedule::Queue. Messages complete in order, hence counts are enough.

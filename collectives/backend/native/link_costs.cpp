@@ -4,9 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <vector>
 
 #include "base/clock.hpp"
+#include "collectives/backend/native/greatest.hpp"
 #include "collectives/backend/native/timed_message.hpp"
 
 namespace elastic::collectives {
@@ -62,7 +62,7 @@ plan::LinkCost cost_of(const Times& times) {
 
 /// 1. Time messages of 64 bytes and of 64 KiB inside the host, then between hosts. The shortest of
 ///    several tries counts.
-/// 2. Exchange the times by an allgather, and take the greatest of each kind.
+/// 2. Take the greatest of each kind on all ranks.
 /// The small message gives the latency; the difference of both gives the time per MiB.
 Result<plan::LinkCosts> measure_link_costs(Executor& executor, PlanCache& plans, int rank,
                                            const Hosts& hosts) {
@@ -71,21 +71,18 @@ Result<plan::LinkCosts> measure_link_costs(Executor& executor, PlanCache& plans,
   const auto between = measure(executor, between_hosts(rank, hosts));
   if (!between.ok()) return between.status();
 
-  using Both = std::array<Times, 2>;
-  std::vector<Both> of_rank(static_cast<std::size_t>(hosts.size()));
-  of_rank[static_cast<std::size_t>(rank)] = {inside.value(), between.value()};
-  const Status told =
-      executor.run_alone(plans.small_allgather(sizeof(Both)),
-                         PlanBuffers::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
-  if (!told.ok()) return told;
-  Both greatest;
-  for (const Both& one : of_rank) {
-    for (std::size_t kind = 0; kind < greatest.size(); ++kind) {
-      greatest[kind].small = std::max(greatest[kind].small, one[kind].small);
-      greatest[kind].large = std::max(greatest[kind].large, one[kind].large);
-    }
-  }
-  return plan::LinkCosts{cost_of(greatest[0]), cost_of(greatest[1])};
+  std::array<std::int64_t, 4> times{};
+  const auto put = [&times](std::size_t at, const Times& of) {
+    times[at] = static_cast<std::int64_t>(of.small);
+    times[at + 1] = static_cast<std::int64_t>(of.large);
+  };
+  const auto get = [&times](std::size_t at) {
+    return Times{static_cast<std::uint64_t>(times[at]), static_cast<std::uint64_t>(times[at + 1])};
+  };
+  put(0, inside.value());
+  put(2, between.value());
+  if (Status told = take_greatest(executor, plans, times); !told.ok()) return told;
+  return plan::LinkCosts{cost_of(get(0)), cost_of(get(2))};
 }
 
 }  // namespace elastic::collectives

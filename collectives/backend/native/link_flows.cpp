@@ -1,11 +1,12 @@
 #include "collectives/backend/native/link_flows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <limits>
-#include <vector>
 
+#include "collectives/backend/native/greatest.hpp"
 #include "collectives/backend/native/timed_message.hpp"
 #include "collectives/plan/flows.hpp"
 
@@ -28,44 +29,31 @@ void for_each_far_link(transport::Mesh& mesh, const Hosts& hosts,
   }
 }
 
-/// The greatest value of all ranks. Also a barrier, so that all ranks start the next message at
-/// about the same time.
-Result<std::uint64_t> greatest(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
-                               std::uint64_t own) {
-  std::vector<std::uint64_t> of_rank(static_cast<std::size_t>(mesh.size()));
-  of_rank[static_cast<std::size_t>(mesh.rank())] = own;
-  const Status told =
-      executor.run_alone(plans.small_allgather(sizeof own),
-                         PlanBuffers::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
-  if (!told.ok()) return told;
-  return *std::max_element(of_rank.begin(), of_rank.end());
-}
-
-/// The shortest of `times` tries, in nanoseconds. The slowest rank gives the time of a try.
-Result<std::uint64_t> bulk_time(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
-                                TimedMessage& message, int times) {
+/// The shortest of `times` tries, in nanoseconds. The slowest rank gives the time of a try. That it
+/// is asked for lets all ranks start the next message at about the same time.
+Result<std::uint64_t> bulk_time(Executor& executor, PlanCache& plans, TimedMessage& message,
+                                int times) {
   std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
   for (int i = 0; i < times; ++i) {
     const Result<Duration> took = message.run(executor);
     if (!took.ok()) return took.status();
-    const auto own = std::chrono::duration_cast<std::chrono::nanoseconds>(took.value()).count();
-    const auto slowest = greatest(executor, plans, mesh, static_cast<std::uint64_t>(own));
-    if (!slowest.ok()) return slowest.status();
-    best = std::min(best, slowest.value());
+    std::array<std::int64_t, 1> slowest = {
+        std::chrono::duration_cast<std::chrono::nanoseconds>(took.value()).count()};
+    if (Status told = take_greatest(executor, plans, slowest); !told.ok()) return told;
+    best = std::min(best, static_cast<std::uint64_t>(slowest[0]));
   }
   return best;
 }
 
 /// The cost of links by the best of a few tries; the first try that shows a fast line is the last.
 /// One try is not enough, because a fresh connection begins slowly.
-Result<plan::LinkCost> try_line(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
-                                const Neighbours& neighbours, std::uint64_t latency_ns,
-                                std::uint64_t opened) {
+Result<plan::LinkCost> try_line(Executor& executor, PlanCache& plans, const Neighbours& neighbours,
+                                std::uint64_t latency_ns, std::uint64_t opened) {
   TimedMessage trial(neighbours, plan::kTrialBytes);
   std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
   plan::LinkCost cost;
   for (int i = 0; i < kTrialTimes && !plan::may_try_flows(cost, opened); ++i) {
-    const auto time = bulk_time(executor, plans, mesh, trial, 1);
+    const auto time = bulk_time(executor, plans, trial, 1);
     if (!time.ok()) return time.status();
     best = std::min(best, time.value());
     cost = plan::bulk_cost(latency_ns, best, plan::kTrialBytes);
@@ -99,8 +87,7 @@ Result<plan::LinkCosts> measure_flows(Executor& executor, PlanCache& plans, tran
   use_flows(mesh, hosts, 1);
   if (!plan::may_try_line(one_flow.between, opened)) return one_flow;
   const Neighbours neighbours = between_hosts(mesh.rank(), hosts);
-  const auto bulk =
-      try_line(executor, plans, mesh, neighbours, one_flow.between.latency_ns, opened);
+  const auto bulk = try_line(executor, plans, neighbours, one_flow.between.latency_ns, opened);
   if (!bulk.ok()) return bulk.status();
   if (!plan::may_try_flows(bulk.value(), opened)) return one_flow;
   const std::size_t bytes = plan::bulk_bytes(bulk.value(), opened, transport::Link::kStripeBytes);
@@ -108,7 +95,7 @@ Result<plan::LinkCosts> measure_flows(Executor& executor, PlanCache& plans, tran
   std::vector<FlowTime> times;
   while (const std::uint64_t flows = plan::next_flows(times, opened)) {
     use_flows(mesh, hosts, flows);
-    const auto time = bulk_time(executor, plans, mesh, message, kBulkTimes);
+    const auto time = bulk_time(executor, plans, message, kBulkTimes);
     if (!time.ok()) return time.status();
     times.push_back({flows, time.value()});
   }

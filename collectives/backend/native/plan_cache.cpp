@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "collectives/plan/allreduce.hpp"
 #include "collectives/plan/barrier.hpp"
 #include "collectives/plan/broadcast.hpp"
 #include "collectives/plan/exchange.hpp"
@@ -74,6 +75,14 @@ plan::Plan PlanCache::make_broadcast(int root, std::size_t bytes) const {
 
 const Schedule& PlanCache::barrier() {
   return find({Shape::kBarrier, 0, {}}, [&] { return plan::dissemination_barrier(rank_, size_); });
+}
+
+const Schedule& PlanCache::small_allreduce(std::size_t bytes) {
+  return find({Shape::kSmallAllreduce, 0, {bytes, 1}}, [&] {
+    return size_ <= plan::kOneShotAllgatherRanks
+               ? plan::one_shot_allreduce(rank_, size_, bytes)
+               : plan::recursive_doubling_allreduce(rank_, size_, bytes);
+  });
 }
 
 const Schedule& PlanCache::small_allgather(std::size_t bytes) {

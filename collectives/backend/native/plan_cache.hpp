@@ -37,6 +37,8 @@ class PlanCache {
   const Schedule& reduce_scatter(plan::Elements elements);
   const Schedule& broadcast(int root, std::size_t bytes);
   const Schedule& barrier();
+  /// In place, of a few numbers, by the same algorithm whatever was asked for.
+  const Schedule& small_allreduce(std::size_t bytes);
   /// An allgather of small blocks of `bytes` each.
   const Schedule& small_allgather(std::size_t bytes);
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
@@ -48,6 +50,7 @@ class PlanCache {
     kReduceScatter,
     kBroadcast,
     kBarrier,
+    kSmallAllreduce,
     kSmallAllgather,
   };
   struct Key {
