@@ -121,10 +121,7 @@ class File {
 
  private:
   static std::string range(const Field& field) {
-    if (field.least == kPositive) return "above 0";
-    if (field.least == 1) return "from 1 on";
-    return field.most < 1e9 ? fmt::format("from {} to {}", field.least, field.most)
-                            : "that is not negative";
+    return fmt::format("from {} to {}", field.least, field.most);
   }
   Status check_names() const {
     for (const auto& [name, value] : content_.items()) {

@@ -56,10 +56,9 @@ TEST(NetworkFile, ErrorsNameFileLineAndField) {
   EXPECT_EQ(
       error_of(replaced("\"payload\": 0.5", "\"payload\": 99")),
       "folder/lab.json:6: \"payload\" of \"line\" is 99: it has to be a number from 0.01 to 1");
-  EXPECT_EQ(
-      error_of(replaced("\"latency_us\": 1,", "\"latency_us\": \"1\",")),
-      "folder/lab.json:10: \"latency_us\" of \"host\" is \"1\": it has to be a number that is "
-      "not negative");
+  EXPECT_EQ(error_of(replaced("\"latency_us\": 1,", "\"latency_us\": \"1\",")),
+            "folder/lab.json:10: \"latency_us\" of \"host\" is \"1\": it has to be a number from 0 "
+            "to 1000000000");
   EXPECT_EQ(error_of(replaced("\"latency_us\": 20,", "")),
             "folder/lab.json:4: lacks the field \"latency_us\" of \"line\"");
   EXPECT_THAT(error_of(replaced("send_gb", "sent_gb")),

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "collectives/backend/backend.hpp"
+
 namespace elastic::collectives {
 namespace {
 
@@ -67,6 +69,14 @@ std::string with_other_call(const Statement& knowing, const Statements& statemen
          describe(other->called) + ". " + rule;
 }
 
+/// Which may differ in the root alone.
+bool are_broadcasts(const Fingerprint& one, const Fingerprint& other) {
+  constexpr unsigned kKind = (1U << Fingerprint::kKindBits) - 1;
+  constexpr auto kBroadcast = static_cast<unsigned>(Kind::kBroadcast);
+  return (one.kind & kKind) == kBroadcast && (other.kind & kKind) == kBroadcast &&
+         one.detail != other.detail;
+}
+
 }  // namespace
 
 std::string mismatch_message(const std::vector<Statement>& statements) {
@@ -82,6 +92,11 @@ std::string mismatch_message(const std::vector<Statement>& statements) {
   std::string message = "collectives do not match: rank 0 called " + first + ", but rank " +
                         std::to_string(other - statements.begin()) + " called " + second;
   if (first == second) message += " with another root or other shapes or scales";
+  if (are_broadcasts(statements.front().called, other->called)) {
+    message +=
+        ". A root made from rank() or size() changes with the view, on one member before "
+        "another: broadcast_from names a worker";
+  }
   return message + ". All ranks must make the same calls in the same order";
 }
 

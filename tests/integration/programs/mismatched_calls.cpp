@@ -47,7 +47,7 @@ void different_calls() {
       elastic::broadcast(std::span<float>(floats), 0);
     }
   });
-  expect("roots", {"broadcast", "from rank 0", "from rank 1"},
+  expect("roots", {"broadcast", "from rank 0", "from rank 1", "broadcast_from names a worker"},
          [&] { elastic::broadcast(std::span<float>(floats), odd() ? 1 : 0); });
   expect("groups", {"2 tensors", "3 tensors"}, [&] {
     std::vector<TensorView> group;
