@@ -70,7 +70,7 @@ Result<Options> resolve(Options options, const EnvironmentMap& environment) {
     if (variable == nullptr) {
       return Status(Code::kInvalidArgument, "environment variable " + name +
                                                 " is not known; did you mean " + nearest_to(name) +
-                                                "? (unset it, or see elastic/options.hpp)");
+                                                "? (unset it, or see docs/environment.md)");
     }
     if (!variable->values.set(options, value)) {
       return Status(Code::kInvalidArgument, "environment variable " + name + " is '" + value +

@@ -84,8 +84,8 @@ std::vector<Variable> link_variables() {
        "Ports on which workers accept data connections, one for each worker of a host. Empty: any.",
        port_range(&Options::data_ports)},
       {"ELASTIC_TCP_STREAMS", "tcp_streams", kUser,
-       "TCP connections of a link. 0: one on a host, and a measured number between hosts. The same "
-       "for all workers.",
+       "TCP connections of a link. 0: one on a host, and a measured number between hosts. Where "
+       "workers differ, a link has the number of the worker that makes it.",
        whole_number(&Options::tcp_streams, 0, 64, "connections")},
       {"ELASTIC_TCP_THREADS", "tcp_threads", kUser,
        "Threads that move the bytes of a large tensor over links of several TCP connections. 0: by "

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/collective/bandwidth.hpp"
@@ -99,11 +100,13 @@ Row row_of(const ModelOptions& options, const Network& network, const Job& job, 
 void print_header(const ModelOptions& options, const Network& network, const Job& job) {
   std::printf("# elastic model: %d ranks on %d hosts, network %s: %s\n", job.hosts.size(),
               job.hosts.count(), network.name.c_str(), network.about.c_str());
-  std::printf(
-      "# calculated, not measured%s. flows of a link: %d, threads of a rank: %g, "
-      "segments: %zu bytes\n",
-      options.ignores_processor ? ", for the network alone" : "", job.flows,
-      network.processor.threads, job.segment_bytes);
+  const std::string as_if =
+      options.ignores_processor
+          ? fmt::format(", for the network alone. flows of a link: {}", job.flows)
+          : fmt::format(". flows of a link: {}, threads of a rank: {}", job.flows,
+                        network.processor.threads);
+  std::printf("# calculated, not measured%s, segments: %zu bytes\n", as_if.c_str(),
+              job.segment_bytes);
   std::printf("# share: of what the line allows, %.4g GB/s each way by 2 (hosts - 1) / hosts\n#\n",
               network.line.rate / 1e9);
   std::printf("# %11s %12s %18s %12s %7s %7s %7s %8s\n", "size", "count", "algorithm", "time",

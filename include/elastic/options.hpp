@@ -195,7 +195,8 @@ struct Options {
 
   /// TCP connections per link, 1 to 64: a cloud network that caps a single flow wants several. 0:
   /// one on a host; between hosts about 16 for all workers of a host together, of which a measured
-  /// number carries data. The same on all workers, or nothing is measured. ELASTIC_TCP_STREAMS.
+  /// number carries data. Where workers differ, nothing is measured, and a link has the number of
+  /// the worker that makes it. ELASTIC_TCP_STREAMS.
   int tcp_streams = 0;
 
   /// Threads of this worker that move the bytes of a large tensor over links of several TCP

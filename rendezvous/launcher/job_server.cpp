@@ -9,6 +9,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <fmt/format.h>
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
@@ -96,6 +97,24 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   return made;
 }
 
+/// A worker needs its connection and, where this process starts it, a pipe for its output and one
+/// for its errors. The least is what a job has taken; a job with less would begin without workers.
+Status raise_limit(const LaunchOptions& options, const rendezvous::ServerOptions& server) {
+  constexpr std::size_t kForEachWorker = 3;
+  constexpr std::size_t kLeastOthers = 15;
+  const bool starts_all = !options.hosts.given() && options.job_np == options.np;
+  const std::size_t limit =
+      rendezvous::raise_connection_limit(server, starts_all ? kForEachWorker : 1);
+  const std::size_t least =
+      starts_all ? kForEachWorker * static_cast<std::size_t>(options.np) + kLeastOthers : 0;
+  if (least <= limit) return {};
+  return Status(
+      Code::kUnavailable,
+      fmt::format("{} workers need {} descriptors at least, and this process may have {}: "
+                  "raise the hard limit (ulimit -Hn)",
+                  options.np, least, limit));
+}
+
 // A server that is bound to every address is reached at loopback from here.
 std::string reachable(const std::string& address) {
   if (address.starts_with("0.0.0.0:")) return "127.0.0.1" + address.substr(7);
@@ -111,7 +130,7 @@ JobServer::~JobServer() = default;
 Status JobServer::start(const LaunchOptions& options, const Secret& secret,
                         const std::map<std::string, std::string>& environment) {
   rendezvous::ServerOptions made = server_options(options, secret);
-  rendezvous::raise_connection_limit(made);
+  if (Status enough = raise_limit(options, made); !enough.ok()) return enough;
   Status status = thread_->start(std::move(made));
   if (!status.ok()) return status;
   address_ = reachable(thread_->address());

@@ -14,7 +14,11 @@ namespace elastic::launcher {
 namespace {
 
 Status unavailable(const char* what) {
-  return Status(Code::kUnavailable, std::string(what) + ": " + std::strerror(errno));
+  const bool too_few = errno == EMFILE;
+  return Status(Code::kUnavailable, std::string(what) + ": " + std::strerror(errno) +
+                                        (too_few ? ": raise the limit of descriptors "
+                                                   "(ulimit -Hn)"
+                                                 : ""));
 }
 
 }  // namespace

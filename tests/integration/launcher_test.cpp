@@ -199,9 +199,19 @@ TEST_F(LauncherTest, RaisesTheLimitOfDescriptorsOfItsServerAndNotOfWorkers) {
   EXPECT_TRUE(job.wait(kTimeLimit).has_value());
   EXPECT_THAT(job.output(), HasSubstr("own limit: 64"));
   EXPECT_THAT(job.output(), ::testing::ContainsRegex("Max open files +200 +200"));
-  EXPECT_THAT(job.output(),
-              HasSubstr("may have 200 descriptors, too few for 100 connections of workers; "
-                        "raise the hard limit (ulimit -Hn)"));
+  EXPECT_THAT(
+      job.output(),
+      HasSubstr("may have 200 descriptors and needs 332, for 100 workers, 3 for each and 32 "
+                "more; raise the hard limit (ulimit -Hn)"));
+}
+
+TEST_F(LauncherTest, StartsNoJobForWhichItHasTooFewDescriptors) {
+  std::vector<std::string> arguments = {
+      "/bin/sh", "-c", "ulimit -n 64; exec \"$0\" \"$@\"", ELASTICRUN, "-np", "17", "/bin/true"};
+  Job job(arguments, file("log"), {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
+  EXPECT_EQ(job.wait(kTimeLimit), 1);
+  EXPECT_THAT(job.output(), HasSubstr("17 workers need 66 descriptors at least, and this process "
+                                      "may have 64: raise the hard limit (ulimit -Hn)"));
 }
 
 TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
