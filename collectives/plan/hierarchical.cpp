@@ -62,13 +62,7 @@ class Hierarchical {
     together_ = bytes < static_cast<std::size_t>(hosts_.count()) * std::min(segment_, kShortBlock);
     if (together_) segment_ = std::max(segment_, bytes);
     const auto halves = halvings(hosts_.count());
-    if (together_) reduce_at_home(all());
-    for (const Halving& halving : halves) {
-      for (const Blocks& blocks : messages(halving, 0)) {
-        if (!together_) reduce_at_home(blocks);
-      }
-    }
-    if (!together_) reduce_at_home(one(0));
+    for (const Blocks& blocks : in_order(halves)) reduce_at_home(blocks);
     for (const Halving& halving : halves) {
       for (const Blocks& blocks : messages(halving, 0)) send(blocks, halving.half);
       for (const Blocks& blocks : messages(halving, -halving.half)) {
@@ -81,8 +75,11 @@ class Hierarchical {
       for (const Blocks& blocks : messages(*halving, -half)) send(blocks, -half);
       for (const Blocks& blocks : messages(*halving, 0)) receive(blocks, half, Mode::kGather);
     }
-    if (together_) share_at_home(all());
-    for (int i = 0; i < hosts_.count() && !together_; ++i) share_at_home(one(i));
+    if (together_) {
+      share_at_home(all());
+    } else {
+      for (int i = 0; i < hosts_.count(); ++i) share_at_home(one(i));
+    }
     return build_.take();
   }
 
@@ -120,6 +117,17 @@ class Hierarchical {
       }
     }
     return cut;
+  }
+
+  /// All blocks, in the order in which their sums are needed.
+  std::vector<Blocks> in_order(const std::vector<Halving>& halves) const {
+    if (together_) return {all()};
+    std::vector<Blocks> order;
+    for (const Halving& halving : halves) {
+      for (const Blocks& blocks : messages(halving, 0)) order.push_back(blocks);
+    }
+    order.push_back(one(0));
+    return order;
   }
 
   /// The block that lies `steps` after this host's in the ring.
