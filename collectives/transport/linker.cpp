@@ -214,7 +214,7 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
   const auto far = std::ranges::find_if(
       peers_, [&](const Peer& peer) { return peer.endpoints.host != context_->host; });
   if (context_->options.transport == Transport::kShm && far != peers_.end()) {
-    return finish(Status(Code::kInvalidArgument,
+    return finish(Status(Code::kUnavailable,
                          "worker " + far->incarnation.substr(0, 8) +
                              " is on another host, where shared memory does not reach: set "
                              "ELASTIC_TRANSPORT to auto or tcp",

@@ -62,7 +62,7 @@ bool Membership::State::try_form() {
     return false;
   }
   form();
-  return true;
+  return !over_;
 }
 
 /// Announces the first view. Ranks follow the launcher's slots, then the order of arrival.
@@ -79,6 +79,7 @@ void Membership::State::form() {
   // There may be too many if the server has waited for the members of an earlier view.
   const auto most = static_cast<std::size_t>(std::max(options_.max_np, 0));
   if (most > 0 && first.size() > most) first.resize(most);
+  if (!links_alike(first)) return;
   View next;
   next.generation = floor_ + 1;
   next.lanes.resize(static_cast<std::size_t>(options_.lanes));
@@ -90,6 +91,37 @@ void Membership::State::form() {
   causes_ = {"the first " + std::to_string(first.size()) + " workers are here"};
   announce(std::move(next));
   compare_layouts();
+}
+
+/// Whether the workers of the first view will link up alike; otherwise the job fails.
+bool Membership::State::links_alike(const std::vector<const Worker*>& first) {
+  const Register* known = nullptr;
+  for (const Worker* worker : first) {
+    const Register& its = worker->registration;
+    if (!its.all_linked) continue;
+    if (known == nullptr) known = &its;
+    if (its.all_linked == known->all_linked) continue;
+    fail("ELASTIC_ALL_LINKED (Options::all_linked) has to be the same on all workers: it is " +
+             std::to_string(*known->all_linked) + " at " + known->label + ", and " +
+             std::to_string(*its.all_linked) + " at " + its.label,
+         true);
+    return false;
+  }
+  if (known != nullptr) all_linked_ = known->all_linked;
+  return true;
+}
+
+/// Refuses a joiner that would link up in another way than the members. \returns whether it did.
+bool Membership::State::refuse_other_links(const std::string& incarnation) {
+  const std::optional<std::uint64_t> its = workers_.at(incarnation).registration.all_linked;
+  if (!its || view_.generation == 0) return false;
+  if (!all_linked_ && is_member(incarnation)) all_linked_ = its;  // this server was started again
+  if (!all_linked_ || its == all_linked_ || is_member(incarnation)) return false;
+  refuse(incarnation,
+         "ELASTIC_ALL_LINKED (Options::all_linked) has to be the same on all workers: it is " +
+             std::to_string(*its) + " here, and " + std::to_string(*all_linked_) +
+             " at the members");
+  return true;
 }
 
 /// Compares the layouts of all members that have sent theirs.

@@ -139,6 +139,7 @@ void Membership::State::on(const Registered& event) {
   reconnect(incarnation);
   if (worker.arrival == 0) worker.arrival = ++arrivals_;
   if (!first_registered_) first_registered_ = now_;
+  if (refuse_other_links(incarnation)) return;
   welcome(incarnation);
   if (recovery_) note_reported_view(incarnation);  // it answers only after its welcome
   if (view_.generation != 0) bring_up_to_date(incarnation);

@@ -138,6 +138,8 @@ class Membership::State {
   int first_view_size() const;
   bool try_form();
   void form();
+  bool links_alike(const std::vector<const Worker*>& first);
+  bool refuse_other_links(const std::string& incarnation);
   void compare_layouts();
   void compare_layout(const std::string& incarnation);
   bool too_slow(const Worker& worker) const;
@@ -304,8 +306,9 @@ class Membership::State {
   std::uint64_t arrivals_ = 0;
   std::size_t donors_ = 0;  ///< donors named so far to joiners, for their probes
   std::optional<TimePoint> first_registered_;
-  std::optional<Layout> layout_;  ///< the job's; unknown until a member calls run
-  std::string layout_of_;         ///< the member that sent it
+  std::optional<std::uint64_t> all_linked_;  ///< of the members' registrations
+  std::optional<Layout> layout_;             ///< the job's; unknown until a member calls run
+  std::string layout_of_;                    ///< the member that sent it
 
   std::optional<Round> round_;
   std::uint64_t rounds_ = 0;

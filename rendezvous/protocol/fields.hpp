@@ -163,6 +163,7 @@ void fields(A& archive, M& m) {
   archive("stands_still", m.in_round);
   archive("stall", m.stall);
   archive("last_generation", m.last_generation);
+  archive("all_linked", m.all_linked);
 }
 template <typename A, Is<Heartbeat> M>
 void fields(A& archive, M& m) {

@@ -52,6 +52,9 @@ struct Register {
   /// Generation of the last view of which the same process was a member as an earlier incarnation;
   /// none: it never was.
   std::optional<std::uint64_t> last_generation = {};
+  /// Options::all_linked, by which workers know which of their links the others begin with; none:
+  /// of an earlier release.
+  std::optional<std::uint64_t> all_linked = {};
 };
 
 /// The worker is alive. Its positions also prove that others are (membership/activity_proof.hpp).

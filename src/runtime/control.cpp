@@ -134,6 +134,7 @@ rendezvous::ClientOptions Control::client_options() {
     self.order = options_.slot;
     self.stall = stall_limits(options_);
     self.last_generation = identity_.last_generation;
+    self.all_linked = static_cast<std::uint64_t>(options_.all_linked);
     return participation_.registration(std::move(self));
   };
   client.heartbeat = [this] {

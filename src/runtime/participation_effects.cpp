@@ -63,7 +63,7 @@ void ParticipationEffects::on_connected(const rendezvous::View& view,
     return receiver_->on_linked(view.generation);
   }
   const Status& failure = links.status();
-  if (failure.code() == Code::kUnavailable) return on_short(view, failure);
+  if (failure.code() == Code::kUnavailable) return on_unable(view, failure);
   log::warn("cannot link with the members of generation {}: {}", view.generation,
             failure.message());
   receiver_->on_unlinkable(view.generation,
@@ -71,14 +71,19 @@ void ParticipationEffects::on_connected(const rendezvous::View& view,
                            failure.message());
 }
 
-/// This process lacks descriptors for its links in `view`. A joiner is not worth a member;
-/// otherwise this worker leaves, so that no member is blamed for links that cannot be made here.
-void ParticipationEffects::on_short(const rendezvous::View& view, const Status& why) {
-  const auto is_self = [this](const rendezvous::Member& member) {
-    return member.incarnation == parts_.identity.incarnation;
+/// This process cannot make its links in `view`: it lacks descriptors, or has no transport to a
+/// peer. A joiner is not worth a member; otherwise this worker leaves, so that no member is blamed
+/// for links that cannot be made here.
+void ParticipationEffects::on_unable(const rendezvous::View& view, const Status& why) {
+  const auto find = [&](const std::string& incarnation) {
+    return std::ranges::find(view.members, incarnation, &rendezvous::Member::incarnation);
   };
-  const auto self = std::ranges::find_if(view.members, is_self);
-  const auto joiner = std::ranges::find(view.members, false, &rendezvous::Member::synced);
+  const auto self = find(parts_.identity.incarnation);
+  auto joiner = view.members.end();
+  if (why.peer() >= 0) joiner = find(peer_at(view, parts_.identity.incarnation, why.peer()));
+  if (joiner == view.members.end() || joiner->synced) {
+    joiner = std::ranges::find(view.members, false, &rendezvous::Member::synced);
+  }
   if (!self->synced || joiner == view.members.end()) return parts_.leave(why);
   log::warn("cannot link with the joiners of generation {}: {}", view.generation, why.message());
   receiver_->on_unlinkable(view.generation, joiner->incarnation, why.message());

@@ -69,7 +69,7 @@ class ParticipationEffects final : public Participation::Effects {
  private:
   void on_connected(const rendezvous::View& view,
                     Result<std::vector<transport::Linker::LinksOfPeer>> links);
-  void on_short(const rendezvous::View& view, const Status& why);
+  void on_unable(const rendezvous::View& view, const Status& why);
   /// Up to how many members all are linked with each other from the start.
   int all_linked() const;
   void warn_of_forgery(const ViewSummary& first) const;

@@ -91,8 +91,7 @@ Layout layout_with_options(const State& state, const Options& options) {
       option_entry("compare_steps", std::to_string(options.compare_steps)),
       option_entry("non_finite", std::string(name_in(kNonFinites, options.non_finite))),
       option_entry("compression", options.compression),
-      option_entry("resize_policy", std::string(name_in(kResizePolicies, options.resize_policy))),
-      option_entry("all_linked", std::to_string(options.all_linked))};
+      option_entry("resize_policy", std::string(name_in(kResizePolicies, options.resize_policy)))};
   const Layout entries = training::layout(state);
   result.insert(result.end(), entries.begin(), entries.end());
   return result;

@@ -335,7 +335,7 @@ TEST_F(LinkerTest, SharedMemoryToAnotherHostIsRefusedAtOnce) {
   Peer elsewhere = peer("b", b);
   elsewhere.endpoints.host = "elsewhere";
   const Status status = a.connect({elsewhere}).get().status();
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_EQ(status.peer(), 0);
 }
 

@@ -45,6 +45,35 @@ TEST_F(ArrivalTest, FailsWithTooFewAndSaysHowManyCame) {
   EXPECT_EQ(membership_->next_tick(), TimePoint::max());
 }
 
+/// Each would wait for links that the other does not make.
+TEST_F(ArrivalTest, WorkersThatLinkUpInOtherWaysFailTheJob) {
+  start({.initial_np = 3});
+  join("of another release");
+  join_linked("a", 16);
+  join_linked("b", 100);
+  EXPECT_EQ(phase(), Phase::kFailed);
+  for (const char* worker : {"a", "b"}) {
+    EXPECT_EQ(last<Fail>(worker)->reason,
+              "ELASTIC_ALL_LINKED (Options::all_linked) has to be the same on all workers: it is "
+              "16 at a, and 100 at b");
+    EXPECT_TRUE(last<Fail>(worker)->misfit);
+  }
+}
+
+TEST_F(ArrivalTest, AJoinerThatLinksUpInAnotherWayIsRefused) {
+  start({.initial_np = 2});
+  join_linked("a", 16);
+  join_linked("b", 16);
+  join_linked("c", 100);
+  EXPECT_EQ(last<Refuse>("c")->reason,
+            "ELASTIC_ALL_LINKED (Options::all_linked) has to be the same on all workers: it is 100 "
+            "here, and 16 at the "
+            "members");
+  join_linked("d", 16);
+  EXPECT_TRUE(last<Welcome>("d")->joining);
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
 TEST_F(ArrivalTest, WorkerLostWhileFormingIsJustGone) {
   start({.initial_np = 2});
   join("a");

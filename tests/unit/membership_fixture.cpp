@@ -49,6 +49,15 @@ Decision MembershipTest::join_launched(const std::string& worker) {
   return decide(event);
 }
 
+Decision MembershipTest::join_linked(const std::string& worker, std::uint64_t most) {
+  connected_.insert(worker);
+  Register registration;
+  registration.incarnation = worker;
+  registration.label = worker;
+  registration.all_linked = most;
+  return decide(Registered{registration});
+}
+
 Decision MembershipTest::join_again(const std::string& worker, std::uint64_t last_generation) {
   connected_.insert(worker);
   Register registration;

@@ -35,6 +35,8 @@ class MembershipTest : public testing::Test {
   Decision join(const std::string& worker, std::int64_t order = -1);
   /// Registers while a launcher is there.
   Decision join_launched(const std::string& worker);
+  /// Registers as a worker that links with all others in views of up to `most` members.
+  Decision join_linked(const std::string& worker, std::uint64_t most);
   /// Registers as a new incarnation of a process that was a member until `last_generation`.
   Decision join_again(const std::string& worker, std::uint64_t last_generation);
   /// Registers on a new connection, with the latest view that was announced to the worker.
