@@ -215,6 +215,10 @@ void Launcher::Impl::begin(const rendezvous::Enlisted& enlisted) {
   job_.name = enlisted.job;
   job_.launcher = enlisted.number;
   begun_ = true;
+  if (state_before_ && joined()) {
+    const auto end = end_of_latecomer(*state_before_, job_.address, !options_.end_with_stdin);
+    if (end) return perform({*end});
+  }
   perform(supervision_.begin(enlisted.quarantined, enlisted.returns.value_or(true)));
   watch_for_notice();
   if (state_before_) decide(*state_before_);

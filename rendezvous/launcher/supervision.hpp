@@ -158,6 +158,13 @@ struct Finish {
 using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestDrain, RequestRemoval,
                             RequestReplacement, Say, NameRunning, ShowOutput, Finish>;
 
+/// The end of a launcher that has joined a job which was over before; none: the job is not over.
+/// No worker is started: it would hear the same. Code 0 if the job is done, since a host that
+/// comes when it is needed no more has not failed. `server_is_known`: the user has named the
+/// server, at `address`, and may have meant another training.
+std::optional<Finish> end_of_latecomer(const JobStateChanged& job, const std::string& address,
+                                       bool server_is_known);
+
 /// The launcher's decisions when workers end, the job changes or the user interrupts. Without I/O;
 /// owned by the launcher's thread.
 class Supervision {

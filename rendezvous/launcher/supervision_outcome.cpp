@@ -14,6 +14,20 @@ constexpr int kMostNamed = 8;
 
 }  // namespace
 
+std::optional<Finish> end_of_latecomer(const JobStateChanged& job, const std::string& address,
+                                       bool server_is_known) {
+  const bool failed = job.phase == JobPhase::kFailed;
+  if (!failed && job.phase != JobPhase::kDone) return std::nullopt;
+  const std::string how = failed ? "had failed" : job.stopped ? "was stopped" : "was done";
+  std::string text = "the job at " + address + " " + how +
+                     " before this elasticrun joined it, so no worker was started here";
+  if (failed) text += "; it failed" + because(job.text);
+  if (server_is_known) {
+    text += "; one server serves one job: start a new server for another training";
+  }
+  return Finish{failed ? exit_code::kFailed : exit_code::kDone, text};
+}
+
 void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();

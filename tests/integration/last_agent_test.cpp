@@ -47,6 +47,22 @@ TEST_F(LastAgentTest, TwoThatLeaveAtOnceDoNotStopTheJobOfAThird) {
   EXPECT_EQ(agents_[2]->wait(kTimeLimit), 0) << agents_[2]->output();
 }
 
+/// As an element of a Slurm array that is started when the others have done the work.
+TEST_F(LastAgentTest, OneThatComesAfterTheEndSaysThatItRanNothing) {
+  begin_on(1);
+  finish();
+  ASSERT_EQ(agents_[0]->wait(kTimeLimit), 0) << agents_[0]->output();
+  const auto late = agent("late", 1);
+  EXPECT_EQ(late->wait(kTimeLimit), 0) << late->output();
+  EXPECT_THAT(late->output(),
+              HasSubstr("elasticrun: the job at " + port_.address() +
+                        " was done before this elasticrun joined it, so no worker was started "
+                        "here; one server serves one job: start a new server for another "
+                        "training\n"));
+  EXPECT_THAT(late->output(), ::testing::Not(HasSubstr("worker joined")));
+  EXPECT_THAT(told("trained"), ::testing::SizeIs(1));
+}
+
 TEST_F(LastAgentTest, WhereAllLeaveAtOnceNoWorkerIsKilled) {
   begin_on(2);
   for (const std::size_t agent : {0U, 1U}) terminate(agent);

@@ -12,6 +12,25 @@
 namespace elastic::launcher {
 namespace {
 
+TEST(Latecomer, SaysHowTheJobHadEndedAndEndsWithItsCode) {
+  EXPECT_FALSE(end_of_latecomer({JobPhase::kForming, ""}, "a:1", true));
+  EXPECT_FALSE(end_of_latecomer({JobPhase::kRunning, ""}, "a:1", true));
+  JobStateChanged over{JobPhase::kDone, ""};
+  const auto done = end_of_latecomer(over, "a:1", false);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->exit_code, 0);
+  EXPECT_EQ(done->reason,
+            "the job at a:1 was done before this elasticrun joined it, so no worker was started "
+            "here");
+  over.stopped = true;
+  EXPECT_THAT(end_of_latecomer(over, "a:1", true)->reason,
+              testing::AllOf(testing::HasSubstr(" was stopped before "),
+                             testing::EndsWith("start a new server for another training")));
+  const auto failed = end_of_latecomer({JobPhase::kFailed, "a stall"}, "a:1", true);
+  EXPECT_EQ(failed->exit_code, 1);
+  EXPECT_THAT(failed->reason, testing::HasSubstr("it failed: a stall"));
+}
+
 TEST(Supervision, SaysWhyAWorkerThatCouldNotGoOnFailed) {
   for (const int restarts : {0, 1}) {
     World world({.np = 2, .max_np = 2, .max_restarts = restarts});
