@@ -223,14 +223,14 @@ int run_control_command(const std::vector<std::string>& arguments,
   remove->add_option("RANK", rank, "Its rank")->required()->check(CLI::Range(0, 1 << 20));
   auto* drain = app.add_subcommand(
       "drain", "Let all workers of a host leave; hosts with room replace them first");
-  drain->add_option("HOST", host, "Its name, as ctl status shows it")->required();
+  drain->add_option("HOST", host, "Its name or its number, as ctl status shows them")->required();
   drain
       ->add_option("--deadline", deadline,
                    "Workers that are there after so many seconds are ended [120]")
       ->check(CLI::Range(0.0, 1e6));
   auto* pardon = app.add_subcommand(
       "pardon", "Start workers again on a host that is in quarantine, and forget its failures");
-  pardon->add_option("HOST", host, "Its name, as ctl status shows it")->required();
+  pardon->add_option("HOST", host, "Its name or its number, as ctl status shows them")->required();
   app.add_subcommand("stop", "Stop the job at the next step boundary");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -80,7 +80,7 @@ std::string hosts_line(const StatusReply& status) {
   if (!status.launchers || status.launchers->size() < 2) return "";
   std::string line;
   for (const auto& its : *status.launchers) {
-    line += (line.empty() ? "hosts: " : ", ") + its.host + " ";
+    line += (line.empty() ? "hosts: " : ", ") + its.host + " (" + std::to_string(its.number) + ") ";
     if (!its.connected) {
       line += "not connected";
     } else if (its.slots == 0) {

@@ -102,7 +102,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void reply();
   Done add(const AddRequest& request);
   Done remove(const RemoveRequest& request, bool launcher);
-  Done limit(const LimitRequest& request, bool launcher);
+  Result<LimitRequest> of_one_launcher(LimitRequest request) const;
+  Done limit(LimitRequest request, bool launcher);
   std::vector<PlacedMember> placed_members() const;
   Status may_lose(const std::string& host) const;
   Status may_lose(std::size_t rank) const;

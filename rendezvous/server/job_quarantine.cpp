@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.hpp"
 #include "rendezvous/protocol/slot_label.hpp"
@@ -98,6 +99,7 @@ std::optional<HostQuarantine> Job::quarantine_of(const std::string& host) const 
   return HostQuarantine{pause->why, std::max<std::int64_t>(0, left.count())};
 }
 
+/// Quarantine goes by the name, so that hosts of one name are pardoned together.
 Done Job::pardon(const PardonRequest& request) {
   const std::string host = launchers_.host_named(request.host);
   if (host.empty()) {
@@ -107,10 +109,16 @@ Done Job::pardon(const PardonRequest& request) {
   }
   const bool paused = quarantine_.pause_of(host).has_value();
   const bool failed = quarantine_.forget(host);
+  const std::vector<int> numbers = launchers_.connected_on(host);
+  const bool several = numbers.size() > 1;
+  const std::string who = several ? fmt::format("all {} hosts that are called {} ({}) are",
+                                                numbers.size(), host, fmt::join(numbers, ", "))
+                                  : fmt::format("host {} is", host);
   if (paused) {
     tell({host, Milliseconds(0), "it was pardoned"});
     carry_out_quarantine();
-    return {true, "host " + host + " is out of quarantine, and its failures are forgotten"};
+    return {true, fmt::format("{} out of quarantine, and {} failures are forgotten", who,
+                              several ? "their" : "its")};
   }
   return {true, "host " + host + " is not in quarantine" +
                     (failed ? "; its failures are forgotten" : ", and no failures count for it")};

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/overloaded.hpp"
 #include "base/wall_clock.hpp"
 #include "rendezvous/protocol/slot_label.hpp"
@@ -147,8 +150,9 @@ Status Job::may_lose(const std::string& host) const {
   std::vector<WorkerPlace> places = launchers_.places();
   const std::vector<PlacedMember> members = placed_members();
   const RemainingWorkers before = remaining_workers(members, places, joinable_);
+  const std::vector<int> drained = launchers_.numbers_of(host);
   for (WorkerPlace& its : places) {
-    if (its.host == host || std::to_string(its.launcher) == host) its.slots = 0;
+    if (std::ranges::find(drained, its.launcher) != drained.end()) its.slots = 0;
   }
   const RemainingWorkers after = remaining_workers(members, places, joinable_);
   const int min_np = status().min_np;
@@ -176,13 +180,28 @@ Status Job::may_lose(std::size_t rank) const {
                                     leaving_text(before));
 }
 
+/// The request with the number of the launcher that a person means. kRefused: several are called
+/// so.
+Result<LimitRequest> Job::of_one_launcher(LimitRequest request) const {
+  const std::vector<int> named = launchers_.connected_of(request.host);
+  if (named.size() > 1) {
+    return Status(Code::kRefused, fmt::format("{} hosts are called {}: drain one by its number: {}",
+                                              named.size(), request.host, fmt::join(named, ", ")));
+  }
+  if (!named.empty()) request.host = std::to_string(named.front());
+  return request;
+}
+
 /// Workers that the host loses are started elsewhere first, as far as there is room, and leave when
 /// the others have come: the job is hardly smaller meanwhile.
-Done Job::limit(const LimitRequest& request, bool launcher) {
+Done Job::limit(LimitRequest request, bool launcher) {
   if (request.slots < 0) return {false, "a host cannot have fewer than 0 slots"};
   if (phase_ == Phase::kDone || phase_ == Phase::kFailed) return {false, "the job is over"};
-  if (const Status may = may_lose(request.host); !launcher && !may.ok()) {
-    return {false, may.message()};
+  if (!launcher) {
+    auto of_one = of_one_launcher(std::move(request));
+    if (!of_one.ok()) return {false, of_one.status().message()};
+    request = std::move(of_one).value();
+    if (const Status may = may_lose(request.host); !may.ok()) return {false, may.message()};
   }
   std::int64_t leaving = 0;
   bool known = false;
@@ -210,7 +229,9 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
   wait_for_limit(request, moved, longest_wait, deadline);
   if (moved > 0) keep_requests();
   carry_out_limits();
-  return {true, std::to_string(leaving) + " workers leave the host " + name +
+  const bool shared = launchers_.connected_on(name).size() > 1;
+  const std::string number = shared ? " (number " + request.host + ")" : "";
+  return {true, std::to_string(leaving) + " workers leave the host " + name + number +
                     " at a step boundary" +
                     (moved > 0 ? ", after " + std::to_string(moved) + " have come elsewhere" : "")};
 }

@@ -104,9 +104,22 @@ class Launchers {
   std::string host_of(int number) const {
     return host_where([number](const Launcher& its) { return its.number == number; });
   }
-  /// The host of this name, or of the launcher with that number; empty: there is none.
-  std::string host_named(const std::string& host) const {
-    return host_where([&](const Launcher& its) { return its.is_of(host); });
+  /// The name of the host that `name` means, a name or a launcher's number; empty: there is none.
+  std::string host_named(const std::string& name) const { return host_where(meaning(name)); }
+  /// The launchers of `name`, a host's name or a launcher's number, in order. Several hosts may
+  /// have one name, as containers do; a number is that of one launcher, also where a host is called
+  /// so.
+  std::vector<int> numbers_of(const std::string& name) const {
+    return numbers_where(meaning(name));
+  }
+  /// Those of them that are connected.
+  std::vector<int> connected_of(const std::string& name) const {
+    return numbers_where(
+        [is_meant = meaning(name)](const Launcher& its) { return its.peer && is_meant(its); });
+  }
+  /// The launchers that are connected and whose hosts have this name.
+  std::vector<int> connected_on(const std::string& host) const {
+    return numbers_where([&](const Launcher& its) { return its.peer && its.host == host; });
   }
   /// Those with a launcher that is connected and takes workers.
   std::set<std::string> hosts_with_slots() const {
@@ -156,9 +169,9 @@ class Launchers {
   /// \returns them, with how many workers each has.
   std::vector<std::pair<Peer, std::int64_t>> limit(const std::string& host, int slots) {
     std::vector<std::pair<Peer, std::int64_t>> found;
+    const auto is_meant = meaning(host);
     for (auto& [id, its] : known_) {
-      if (!its.peer || its.host.empty()) continue;
-      if (!its.is_of(host)) continue;
+      if (!its.peer || its.host.empty() || !is_meant(its)) continue;
       its.slots = slots;
       found.emplace_back(its.peer, its.busy());
     }
@@ -209,9 +222,6 @@ class Launchers {
     std::int64_t wanted = 0;  ///< requested of it, in all
     std::int64_t ends = 0;    ///< of workers that it has told of
 
-    bool is_of(const std::string& name) const {
-      return host == name || std::to_string(number) == name;
-    }
     std::int64_t busy() const { return running + std::max<std::int64_t>(0, wanted - spawned); }
   };
   using Known = std::map<std::string, Launcher>;  ///< by id; "": one that has not enlisted
@@ -239,6 +249,25 @@ class Launchers {
     int number = 0;
     while (taken.contains(number)) ++number;
     return number;
+  }
+
+  /// Whether `name` means a launcher.
+  std::function<bool(const Launcher&)> meaning(const std::string& name) const {
+    const auto has_number = [name](const Launcher& its) {
+      return std::to_string(its.number) == name;
+    };
+    if (!host_where(has_number).empty()) return has_number;
+    return [name](const Launcher& its) { return its.host == name; };
+  }
+
+  template <typename Condition>
+  std::vector<int> numbers_where(const Condition& holds) const {
+    std::vector<int> numbers;
+    for (const auto& [id, its] : known_) {
+      if (!its.host.empty() && holds(its)) numbers.push_back(its.number);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
   }
 
   template <typename Condition>

@@ -123,7 +123,7 @@ TEST_F(HostsJobTest, RunsOnAllHostsAndEndsWithTheJob) {
   EXPECT_EQ(now["members"][2]["slot"], "slot-1.0") << "ranks follow the list";
   std::string table;
   EXPECT_TRUE(job_->control({"status"}, &table));
-  EXPECT_THAT(table, HasSubstr("hosts: one-a 2 of 2, one-b 1 of 1\n"));
+  EXPECT_THAT(table, HasSubstr("hosts: one-a (0) 2 of 2, one-b (1) 1 of 1\n"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 

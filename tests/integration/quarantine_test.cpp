@@ -119,7 +119,11 @@ TEST_F(QuarantineTest, ALauncherThatJoinsFromAHostInQuarantineStartsNoWorkers) {
   repair();
   ASSERT_TRUE(eventually(kTimeLimit, [&] { return status()["launchers"].size() == 3; }));
   EXPECT_EQ(starts(), 3U);
-  EXPECT_TRUE(job_->control({"pardon", "1"})) << "a launcher's number names its host, too";
+  std::string said;
+  EXPECT_TRUE(job_->control({"pardon", "1"}, &said)) << "a launcher's number names its host, too";
+  EXPECT_THAT(said,
+              HasSubstr("all 2 hosts that are called broken (1, 2) are out of quarantine, and "
+                        "their failures are forgotten"));
   EXPECT_TRUE(has_member("slot-2.0")) << again->output();
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }

@@ -442,6 +442,44 @@ TEST_F(RendezvousTest, WorkersThatAreToLeaveAreNotCountedForAnotherDrain) {
   for (const auto& launcher : launchers) launcher->abort("done");
 }
 
+/// As agents in containers. A launcher's own request, on a signal or a notice, has its number.
+TEST_F(RendezvousTest, HostsOfOneNameAreDrainedOneByOne) {
+  serve(options(1));
+  form(1);
+  std::vector<std::shared_ptr<Connection>> launchers;
+  std::vector<int> limits(3);  // that were told to each
+  int ended = 0;
+  for (std::size_t number = 0; number < limits.size(); ++number) {
+    const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+    ASSERT_TRUE(dialed.ok());
+    launchers.push_back(dialed.value());
+    asio::co_spawn(
+        io_,
+        [peer = launchers.back(), &told = limits[number]]() -> asio::awaitable<void> {
+          while (true) {
+            const Result<Message> message = co_await peer->read();
+            if (!message.ok()) co_return;
+            told += std::holds_alternative<Limited>(message.value()) ? 1 : 0;
+          }
+        },
+        [&](std::exception_ptr /*thrown*/) { ++ended; });
+    launchers.back()->send(Enlist{.id = "id-" + std::to_string(number), .host = "vm", .slots = 1});
+    ASSERT_TRUE(eventually([&] { return status().launchers->size() == launchers.size(); }));
+  }
+  const auto done = [](const Result<Message>& answer) { return std::get<Done>(answer.value()); };
+  const Done refused = done(ask(LimitRequest{"vm", 0, {}}));
+  EXPECT_FALSE(refused.ok);
+  EXPECT_EQ(refused.text, "3 hosts are called vm: drain one by its number: 0, 1, 2");
+  EXPECT_THAT(done(ask(LimitRequest{"1", 0, {}})).text, HasSubstr("the host vm (number 1)"));
+  ASSERT_TRUE(eventually([&] { return limits[1] == 1; }));
+  launchers[2]->send(LimitRequest{"2", 0, {}});
+  ASSERT_TRUE(eventually([&] { return limits[2] == 1; }));
+  EXPECT_EQ(limits, (std::vector<int>{0, 1, 1}));
+  EXPECT_EQ(status().launchers->at(0).slots, 1);
+  for (const auto& launcher : launchers) launcher->abort("done");
+  EXPECT_TRUE(eventually([&] { return ended == 3; }));
+}
+
 /// On another host, where the server cannot see it, and with no member there to ask.
 TEST_F(RendezvousTest, ALauncherProvesTheEndOfItsWorker) {
   ServerOptions with = options(2);

@@ -141,6 +141,29 @@ TEST_F(LaunchersTest, HostsAreKnownByNameAndByNumber) {
   EXPECT_EQ(launchers_.host_of(1), "host-b");
 }
 
+/// Containers often have the same name.
+TEST_F(LaunchersTest, ANumberIsThatOfOneLauncherAmongSeveralOfAName) {
+  const auto enlist_as = [&](const std::string& host) {
+    const Connection by = connect();
+    launchers_.enlist(by, {"id-" + std::to_string(*by), host, 2, 1, 0, {}});
+    return by;
+  };
+  enlist_as("vm");
+  const Connection second = enlist_as("vm");
+  enlist_as("1");
+  EXPECT_EQ(launchers_.numbers_of("vm"), (std::vector<int>{0, 1}));
+  EXPECT_EQ(launchers_.numbers_of("1"), std::vector<int>{1}) << "also where a host is called so";
+  EXPECT_EQ(launchers_.host_named("1"), "vm");
+  EXPECT_EQ(launchers_.host_named("2"), "1");
+  const auto limited = launchers_.limit("1", 0);
+  ASSERT_EQ(limited.size(), 1U);
+  EXPECT_EQ(limited[0].first, second);
+  EXPECT_EQ(launchers_.limit("vm", 1).size(), 2U);
+  launchers_.disconnected(second);
+  EXPECT_EQ(launchers_.connected_of("vm"), std::vector<int>{0});
+  EXPECT_EQ(launchers_.numbers_of("vm"), (std::vector<int>{0, 1}));
+}
+
 TEST_F(LaunchersTest, AreListedByNumber) {
   enlist(connect(), "z", 4, 2);
   const Connection second = connect();

@@ -87,7 +87,7 @@ TEST(StatusTable, JsonHasTheStepsOfNowAndNotOfTheLastViewChange) {
 TEST(StatusTable, SaysWhichHostsAreInQuarantineAndWhy) {
   auto status = running();
   status.launchers = {{0, "a", 2, 2, true, {}}, {1, "b", 2, 0, true, {}}};
-  EXPECT_THAT(status_table(status), HasSubstr("hosts: a 2 of 2, b 0 of 2\nrank"));
+  EXPECT_THAT(status_table(status), HasSubstr("hosts: a (0) 2 of 2, b (1) 0 of 2\nrank"));
   EXPECT_THAT(status_json(status), HasSubstr(R"("quarantine":null)"));
   status.launchers->at(1).quarantine = {"its disk is broken", 41100};
   EXPECT_THAT(status_table(status),
