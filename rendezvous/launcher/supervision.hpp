@@ -218,6 +218,7 @@ class Supervision {
   void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
   void worker_missed(int slot, const std::string& how, const WorkerReport& report);
   std::string without_restarts() const;
+  std::string when_joinable() const;
   void removed_worker_failed(int slot, const std::string& how, Actions& actions);
   void worker_never_joined(int slot, Actions& actions);
   void note_early_ends(const WorkerReport& report);

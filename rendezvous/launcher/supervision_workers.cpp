@@ -116,9 +116,7 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
     failed.waits = true;
     failed.outcome += ", and no worker could join the job in its place";
-    actions.emplace_back(Say{worker(slot) + " " + how +
-                             "; to be started again when a worker can join: the job is at its end, "
-                             "no worker is in elastic::run, or the server's disk is full"});
+    actions.emplace_back(Say{worker(slot) + " " + how + when_joinable()});
   } else if (may_restart && restarts_left() && quarantined_) {
     failed.waits = true;
     failed.outcome += ", and its host was in quarantine";
@@ -133,6 +131,23 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
     const bool limited = may_restart && running() > 0;
     actions.emplace_back(Say{worker(slot) + " " + how + (limited ? without_restarts() : "")});
   }
+}
+
+/// As far as it is known what keeps workers from joining a job that runs.
+std::string Supervision::when_joinable() const {
+  if (server_lost_for_ > Milliseconds(0))
+    return "; to be started again when the job's server is back";
+  if (recovering_) {
+    return "; to be started again when the job's workers have come back to its server, which was "
+           "started again" +
+           (running() == 0 ? ", or after " + seconds(options_.start) + " (--start-timeout-ms)"
+                           : std::string());
+  }
+  if (any_worker_finished())
+    return "; to be started again if the job goes on: a worker has said that it is at its end";
+  return "; to be started again when a worker can join: no worker is in elastic::run, yet or any "
+         "more, the job is at its "
+         "end, or the disk of the server's journal is full";
 }
 
 std::string Supervision::without_restarts() const {

@@ -73,6 +73,37 @@ TEST(SupervisionOutage, WithWorkersLeftADeadOneIsStartedAgainToo) {
   EXPECT_EQ(world.started.size(), 3U);
 }
 
+/// A reason that is not the true one sends the user to the wrong place.
+TEST(SupervisionOutage, SaysWhatKeepsAWorkerFromJoiningWhereThatIsKnown) {
+  const World running = agent_with(2);
+  World moment = running;
+  moment.happens(ServerMissing{Milliseconds(3000)});
+  moment.happens(WorkerExited{1, kKilled, kNotJoinable});
+  EXPECT_THAT(said(moment), testing::Not(HasSubstr("server is back"))) << "it has answered";
+  World back = running;
+  back.happens(kRecovering);
+  World last = back;
+  back.happens(WorkerExited{1, kKilled, kNotJoinable});
+  EXPECT_EQ(said(back),
+            "worker 1 died of signal 9 (Killed); to be started again when the job's workers have "
+            "come back to its server, which was started again\n");
+  last.happens(WorkerExited{1, kKilled, kNotJoinable});
+  last.happens(WorkerExited{0, kKilled, kNotJoinable});
+  EXPECT_THAT(said(last), HasSubstr(", or after 60 s (--start-timeout-ms)\n"));
+  World at_end = running;
+  WorkerReport finished = kNotJoinable;
+  finished.left = WorkerReport::Left::kFinished;
+  at_end.happens(WorkerExited{0, kSuccess, finished});
+  at_end.happens(WorkerExited{1, kKilled, kNotJoinable});
+  EXPECT_THAT(said(at_end),
+              HasSubstr("if the job goes on: a worker has said that it is at its end"));
+  World unknown = running;
+  unknown.happens(WorkerExited{1, kKilled, kNotJoinable});
+  EXPECT_THAT(said(unknown),
+              HasSubstr("no worker is in elastic::run, yet or any more, the job is at "
+                        "its end, or the disk of the server's journal is full\n"));
+}
+
 /// The server answers the question about the worker as soon as it is back.
 TEST(SupervisionOutage, AServerThatIsAwayForAMomentCostsNoWorkerEither) {
   World world = agent_with(1);
