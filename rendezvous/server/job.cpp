@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/host_identity.hpp"
 #include "base/log.hpp"
 #include "base/overloaded.hpp"
@@ -426,10 +428,21 @@ void Job::watch_end() {
   end_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self || !self->over_) return;
-    const bool failed = self->phase_ == Phase::kFailed;
-    std::exchange(self->over_, {})(
-        failed ? Status(Code::kInternal, "the job failed: " + self->phase_text_) : Status());
+    std::exchange(self->over_, {})(self->how_over());
   });
+}
+
+/// A server that waited in vain has not done its work. Without its starter it ends in silence.
+Status Job::how_over() const {
+  if (phase_ == Phase::kFailed) return Status(Code::kInternal, "the job failed: " + phase_text_);
+  if (phase_ == Phase::kDone || had_workers_ || starter_lost_) return {};
+  const double seconds = std::chrono::duration<double>(first_worker_).count();
+  return Status(
+      Code::kUnavailable,
+      phase_ == Phase::kRecovering
+          ? fmt::format("no member of the job came back within {} s (--first-worker-timeout-ms)",
+                        seconds)
+          : fmt::format("no worker came within {} s (--first-worker-timeout-ms)", seconds));
 }
 
 void Job::stop() {

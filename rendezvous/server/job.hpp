@@ -59,7 +59,8 @@ class Job : public std::enable_shared_from_this<Job> {
   /// Launchers are told that this server is not started again.
   void will_not_return() { returns_ = false; }
   /// Called once, a moment after the job is over, with why it failed if it did; also when no worker
-  /// is left of a job that had not begun, and when none has come within `first_worker`.
+  /// is left of a job that had not begun, and, as a failure, when none has come within
+  /// `first_worker`.
   void when_over(std::function<void(Status)> over, Milliseconds first_worker);
   /// See Server::lose_starter.
   void lose_starter();
@@ -94,6 +95,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void note_recoveries(const std::vector<HistoryRecorder::Recovery>& recoveries);
   void note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat);
   void watch_end();
+  Status how_over() const;
   JobState state() const;
   bool runs() const { return phase_ == Phase::kRunning || phase_ == Phase::kChanging; }
   Message answer(const Peer& peer, const Message& request, bool launcher);

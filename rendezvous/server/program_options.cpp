@@ -145,7 +145,8 @@ void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
       "end when the job is over, with code 1 if it failed; when all workers have been gone "
-      "for 10 s before it began; or when none has come within --first-worker-timeout-ms");
+      "for 10 s before it began; or, with code 1, when none has come within "
+      "--first-worker-timeout-ms");
   app.add_option(
          "--starter-fd", options.starter_fd,
          "a pipe whose write end the process that starts this server holds: with "

@@ -67,8 +67,8 @@ class Server {
   /// The address where the job is shown over HTTP; empty without `ServerOptions::http`.
   std::string http_address() const;
   /// Called once: some seconds after the job is done or has failed, and then with its failure; when
-  /// all workers of a job that had not begun have been gone for 10 s; or when none has come within
-  /// `first_worker`.
+  /// all workers of a job that had not begun have been gone for 10 s; or, with a failure, when
+  /// none has come within `first_worker`.
   void when_over(std::function<void(Status)> over);
   /// The process that started this server has ended or given up. Before the first view, the server
   /// is over soon after, unless workers are there. After `listen`.

@@ -150,6 +150,14 @@ TEST_F(ServerProgramTest, ItsConnectionFileIsOfNoOtherJob) {
   }
 }
 
+/// Its starter believes otherwise that a training has been done.
+TEST_F(ServerProgramTest, WhereNoWorkerComesItSaysSoAndEndsWithAnError) {
+  start({"--exit-when-done", "--first-worker-timeout-ms", "500"});
+  EXPECT_EQ(server_->wait(kSoon), 1);
+  EXPECT_THAT(server_->output(), HasSubstr("elastic-rendezvous: no worker came within 0.5 s "
+                                           "(--first-worker-timeout-ms)\n"));
+}
+
 TEST_F(ServerProgramTest, SaysWhatAStoreNeeds) {
   const std::string shared = "--job j --port 1 --secret-file $FOLDER/secret";
   const std::vector<std::pair<std::string, std::string>> mistakes{
