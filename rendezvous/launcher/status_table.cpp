@@ -81,10 +81,11 @@ std::string hosts_line(const StatusReply& status) {
   std::string line;
   for (const auto& its : *status.launchers) {
     line += (line.empty() ? "hosts: " : ", ") + its.host + " (" + std::to_string(its.number) + ") ";
-    if (!its.connected) {
+    if (its.slots == 0) {  // its launcher ends when its workers have left
+      line += "drained";
+      if (its.connected && its.running > 0) line += ", " + std::to_string(its.running) + " left";
+    } else if (!its.connected) {
       line += "not connected";
-    } else if (its.slots == 0) {
-      line += "drained, " + std::to_string(its.running) + " left";
     } else {
       line += std::to_string(its.running) + " of " + std::to_string(its.slots);
     }

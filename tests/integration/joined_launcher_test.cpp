@@ -103,6 +103,9 @@ TEST_F(JoinedLauncherTest, OnSigtermItsWorkersLeaveAndTheJobGoesOn) {
   EXPECT_EQ(second->wait(kTimeLimit), 75) << second->output();
   EXPECT_THAT(second->output(), HasSubstr("have left the job, which goes on"));
   EXPECT_TRUE(has_members(2));
+  std::string shown;
+  EXPECT_TRUE(job_->control({"status"}, &shown));
+  EXPECT_THAT(shown, HasSubstr(" (1) drained\n"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 

@@ -96,6 +96,19 @@ TEST(StatusTable, SaysWhichHostsAreInQuarantineAndWhy) {
               HasSubstr(R"("quarantine":{"left_seconds":41.1,"why":"its disk is broken"})"));
 }
 
+TEST(StatusTable, ADrainedHostIsNotLostWhenItsLauncherHasEnded) {
+  auto status = running();
+  status.launchers = {{0, "a", 2, 2, true, {}},
+                      {1, "b", 0, 1, true, {}},
+                      {2, "c", 0, 0, true, {}},
+                      {3, "d", 0, 1, false, {}},
+                      {4, "e", 2, 1, false, {}}};
+  EXPECT_THAT(
+      status_table(status),
+      HasSubstr("hosts: a (0) 2 of 2, b (1) drained, 1 left, c (2) drained, d (3) drained, e "
+                "(4) not connected\n"));
+}
+
 TEST(StatusTable, MembersOfAJobThatIsOverHaveEndedAndAreNotDisconnected) {
   for (const char* phase : {"done", "failed"}) {
     auto over = running();
