@@ -211,6 +211,11 @@ class Launchers {
 
  private:
   static constexpr int kWatches = -1;  ///< number of a launcher without workers
+  static constexpr const char* kLongerList =
+      "add a host or slots to the list of --hostfile or --discover: workers are then started there "
+      "by themselves; a list of --hosts stays as it is";
+  static constexpr const char* kAnotherLauncher =
+      "start another launcher with elasticrun --join and the job's secret file";
 
   struct Launcher {
     Peer peer{};  ///< null: not connected
@@ -304,8 +309,16 @@ class Launchers {
                (quarantined_.contains(its.host) ? ", in quarantine" : "");
     }
     return "cannot add " + std::to_string(count) + " workers: the launchers have " +
-           std::to_string(room()) + " free slots (" + hosts +
-           "); start another launcher with elasticrun --join";
+           std::to_string(room()) + " free slots (" + hosts + "); " +
+           (has_host_list() ? kLongerList : kAnotherLauncher);
+  }
+
+  /// Whether an elasticrun with a list of hosts starts the launchers. It runs no workers, and
+  /// its job's secret is mostly random, so that no other launcher can join.
+  bool has_host_list() const {
+    return std::any_of(known_.begin(), known_.end(), [](const auto& one) {
+      return !one.first.empty() && one.second.peer && one.second.host.empty();
+    });
   }
 
   std::vector<Peer> peers_;  ///< in the order in which they came

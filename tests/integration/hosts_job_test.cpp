@@ -124,6 +124,9 @@ TEST_F(HostsJobTest, RunsOnAllHostsAndEndsWithTheJob) {
   std::string table;
   EXPECT_TRUE(job_->control({"status"}, &table));
   EXPECT_THAT(table, HasSubstr("hosts: one-a (0) 2 of 2, one-b (1) 1 of 1\n"));
+  std::string refusal;
+  EXPECT_FALSE(job_->control({"add", "1"}, &refusal));
+  EXPECT_THAT(refusal, HasSubstr("add a host or slots to the list of --hostfile or --discover"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 

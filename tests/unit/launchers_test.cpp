@@ -58,6 +58,17 @@ TEST_F(LaunchersTest, NoneGoesWhereThereIsNoRoom) {
   EXPECT_EQ(place(1), (Told{{-1, 0}}));
 }
 
+/// A job of --hosts has a random secret.
+TEST_F(LaunchersTest, WithoutRoomItSaysWhereThereMayBeMore) {
+  enlist(connect(), "a", 1, 1);
+  EXPECT_THAT(launchers_.place(1).status().message(),
+              HasSubstr("start another launcher with elasticrun --join and the job's secret file"));
+  launchers_.enlist(connect(), {"list", "", 0, 0, 0, {}});
+  const std::string listed = launchers_.place(1).status().message();
+  EXPECT_THAT(listed, HasSubstr("; add a host or slots to the list of --hostfile or --discover"));
+  EXPECT_THAT(listed, ::testing::Not(HasSubstr("--join")));
+}
+
 TEST_F(LaunchersTest, ALauncherThatComesBackKeepsItsNumberAndWhatIsWantedOfIt) {
   const Connection first = connect();
   EXPECT_EQ(enlist(first, "a", 4, 0), 0);
