@@ -232,7 +232,7 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
     std::ostringstream out;
     const int code = app.exit(error, out, out);
     parsed.exit_code = code == 0 ? 0 : kUsageError;
-    parsed.text = out.str();
+    parsed.text = (code == 0 ? "" : "elastic-rendezvous: ") + out.str();
     return parsed;
   }
   membership.evict_after = Milliseconds(arguments.evict_after);

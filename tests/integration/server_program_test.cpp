@@ -150,6 +150,15 @@ TEST_F(ServerProgramTest, ItsConnectionFileIsOfNoOtherJob) {
   }
 }
 
+TEST_F(ServerProgramTest, MistakesHaveItsNameInFront) {
+  Job without({ELASTIC_RENDEZVOUS}, scratch_.path() / "without");
+  EXPECT_EQ(without.wait(kSoon), 2);
+  EXPECT_THAT(without.output(), ::testing::StartsWith("elastic-rendezvous: --np is required\n"));
+  Job help({ELASTIC_RENDEZVOUS, "--help"}, scratch_.path() / "help");
+  EXPECT_EQ(help.wait(kSoon), 0);
+  EXPECT_THAT(help.output(), ::testing::StartsWith("Rendezvous server"));
+}
+
 /// Its starter believes otherwise that a training has been done.
 TEST_F(ServerProgramTest, WhereNoWorkerComesItSaysSoAndEndsWithAnError) {
   start({"--exit-when-done", "--first-worker-timeout-ms", "500"});
