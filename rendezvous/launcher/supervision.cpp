@@ -192,7 +192,7 @@ void Supervision::on(const RemovalRefused& event, TimePoint now, Actions& action
     actions.emplace_back(
         Say{"no worker of another host would be left: the job stops at the next step boundary"});
     actions.emplace_back(RequestStop{});
-  } else if (!std::exchange(told_of_refusal_, true)) {
+  } else if (told_refusals_.insert(event.why).second) {
     actions.emplace_back(Say{event.why + "; it is asked for again and again"});
   }
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -270,11 +271,11 @@ class Supervision {
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
   bool several_launchers_ = false;
-  bool stopped_after_done_ = false;  ///< by the first signal
-  bool drained_ = false;             ///< no worker is to run here any more
-  bool noticed_ = false;             ///< the machine is to end
-  bool notice_over_ = false;         ///< its workers were told to end at the time of the notice
-  bool told_of_refusal_ = false;     ///< of a worker's removal
+  bool stopped_after_done_ = false;      ///< by the first signal
+  bool drained_ = false;                 ///< no worker is to run here any more
+  bool noticed_ = false;                 ///< the machine is to end
+  bool notice_over_ = false;             ///< its workers were told to end at the time of the notice
+  std::set<std::string> told_refusals_;  ///< why workers were not let go
   /// Until then others may join elsewhere, and the job goes on with them.
   TimePoint stops_job_at_ = TimePoint::max();
   bool stops_job_ = false;    ///< its last workers run here, and are to leave

@@ -193,7 +193,7 @@ Decision Job::decide(const Event& event) {
     return {{}, "this waits until the journal has kept the latest view", true};
   }
   Decision decision = membership_.decide(event, Clock::now());
-  if (!decision.reason.empty()) {
+  if (!decision.reason.empty() && is_news(event, decision.reason)) {
     log::info("job {} generation {}: {}", name_, membership_.view().generation, decision.reason);
   }
   for (const std::string& text : decision.warnings) log::warn("job {}: {}", name_, text);
@@ -202,6 +202,15 @@ Decision Job::decide(const Event& event) {
   count_evictions(decision);
   carry_out();
   return decision;
+}
+
+/// A launcher that is to leave asks again and again to let its workers go: within a view the log
+/// has each answer once.
+bool Job::is_news(const Event& event, const std::string& reason) {
+  if (!std::holds_alternative<RemoveWorker>(event)) return true;
+  const std::uint64_t generation = membership_.view().generation;
+  if (std::exchange(told_generation_, generation) != generation) told_removals_.clear();
+  return told_removals_.insert(reason).second;
 }
 
 /// As far as the journal allows.

@@ -74,6 +74,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
  private:
   Decision decide(const Event& event);
+  bool is_news(const Event& event, const std::string& reason);
   void carry_out();
   bool perform(const Action& action);
   bool keep(const Status& written);
@@ -148,11 +149,13 @@ class Job : public std::enable_shared_from_this<Job> {
   Quarantine quarantine_;
   /// Labels of workers that the server refused for want of its own: their hosts are not to blame.
   std::set<std::string> refused_labels_;
-  std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log and the history
-  std::deque<Action> actions_;          ///< decided and not carried out
-  std::string reason_;                  ///< of these actions
-  std::deque<Event> waiting_;           ///< to be decided when the journal is waited for no more
-  std::deque<Request> requests_;        ///< to be answered then, after these
+  std::uint64_t noted_generation_ = 0;   ///< of the latest view in the event log and the history
+  std::deque<Action> actions_;           ///< decided and not carried out
+  std::string reason_;                   ///< of these actions
+  std::set<std::string> told_removals_;  ///< answers to requests for removals in the log
+  std::uint64_t told_generation_ = 0;    ///< of the view that they are for
+  std::deque<Event> waiting_;            ///< to be decided when the journal is waited for no more
+  std::deque<Request> requests_;         ///< to be answered then, after these
   std::deque<std::pair<Peer, Message>> replies_;  ///< to be sent then, before
   PendingRequests pending_;                       ///< as the journal has them
   std::optional<TimePoint> waits_since_;          ///< for the journal

@@ -34,6 +34,13 @@ TEST_F(LastAgentTest, TheWorkersOfTheLastOneMaySaveTheirState) {
                         "boundary"));
   EXPECT_THAT(agents_[1]->output(), HasSubstr("stopped by SIGTERM: the job's last workers ran on"));
   EXPECT_THAT(told("result"), Each(AnyOf(StartsWith("removed"), StartsWith("stopped"))));
+  // Asked for every half a second, and told once: by the agent and in the server's log.
+  const std::string refusal = "cannot remove rank 0";
+  for (const std::string& output : {agents_[1]->output(), server_->output()}) {
+    const auto first = output.find(refusal);
+    ASSERT_NE(first, std::string::npos) << output;
+    EXPECT_EQ(output.find(refusal, first + 1), std::string::npos) << output;
+  }
 }
 
 TEST_F(LastAgentTest, TwoThatLeaveAtOnceDoNotStopTheJobOfAThird) {

@@ -421,6 +421,12 @@ TEST(Supervision, WhereAnotherHostGoesOnTheJobDoesNotStop) {
   world.passes(Milliseconds(999));
   world.happens(RemovalRefused{"cannot remove rank 0", true});
   EXPECT_TRUE(world.last.empty()) << "said once";
+  world.happens(RemovalRefused{"cannot remove rank 0 yet", true});
+  EXPECT_EQ(std::get<Say>(world.last.front()).text,
+            "cannot remove rank 0 yet; it is asked for again and again")
+      << "the reason has changed";
+  world.happens(RemovalRefused{"cannot remove rank 0", true});
+  EXPECT_TRUE(world.last.empty()) << "each reason once";
   EXPECT_EQ(world.stops, 0);
 }
 
