@@ -4,6 +4,7 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <signal.h>
 #include <unistd.h>
 #include <utility>
@@ -94,6 +95,7 @@ class HostLauncher::Impl {
   void connect();
   void watch_hosts();
   void take(const Result<HostList>& hosts);
+  void warn_of_repeated_names(const HostList& hosts);
   void wait_for_signal();
   void wait_for_children();
   void collect_agents();
@@ -135,7 +137,8 @@ class HostLauncher::Impl {
   std::optional<JobConnection> connection_;
   std::optional<HostSource> source_;
   HostList first_list_;
-  std::string list_error_;  // why there is none yet
+  std::set<std::string> told_names_;  // of hosts that the list has twice
+  std::string list_error_;            // why there is none yet
   std::optional<Console> console_;
   std::map<std::string, Agent> agents_;  // by host, alive
   std::optional<int> began_;             // workers of the first view; none: it was not seen
@@ -151,7 +154,10 @@ launcher::JobEnd HostLauncher::Impl::run() {
     return {status.code() == Code::kInvalidArgument ? exit_code::kWrongUsage : exit_code::kFailed};
   }
   connect();
-  if (!first_list_.empty()) decide(ListChanged{first_list_});
+  if (!first_list_.empty()) {
+    warn_of_repeated_names(first_list_);
+    decide(ListChanged{first_list_});
+  }
   watch_hosts();
   count_workers();
   io_.run();
@@ -268,7 +274,15 @@ void HostLauncher::Impl::take(const Result<HostList>& hosts) {
                                      "(elasticrun ctl stop ends the job)");
   }
   first_list_ = hosts.value();
+  warn_of_repeated_names(hosts.value());
   decide(ListChanged{hosts.value()});
+}
+
+/// Once, although the list is read again and again.
+void HostLauncher::Impl::warn_of_repeated_names(const HostList& hosts) {
+  for (const std::string& line : repeated_names(hosts)) {
+    if (told_names_.insert(line).second) say(line);
+  }
 }
 
 void HostLauncher::Impl::wait_for_signal() {

@@ -78,6 +78,7 @@ void add(HostList& hosts, const Host& host) {
     hosts.push_back(host);
   } else {
     known->slots = std::min(known->slots + host.slots, kMostSlots);
+    ++known->named;
   }
 }
 
@@ -158,6 +159,17 @@ Result<HostList> parse_host_lines(std::string_view text, int usual_slots,
 int total_slots(const HostList& hosts) {
   return std::accumulate(hosts.begin(), hosts.end(), 0,
                          [](int sum, const Host& host) { return sum + host.slots; });
+}
+
+std::vector<std::string> repeated_names(const HostList& hosts) {
+  std::vector<std::string> lines;
+  for (const Host& host : hosts) {
+    if (host.named == 1) continue;
+    lines.push_back("host " + host.name + " is named " +
+                    (host.named == 2 ? "twice" : std::to_string(host.named) + " times") + ": " +
+                    std::to_string(host.slots) + " slots");
+  }
+  return lines;
 }
 
 std::vector<int> place(const HostList& hosts, int workers, Placement placement) {

@@ -12,6 +12,7 @@ namespace elastic::hosts {
 struct Host {
   std::string name;  ///< as ssh takes it: a name or an address, with "user@" in front or without
   int slots = 1;     ///< workers that it takes
+  int named = 1;     ///< how often the list names it
 
   bool operator==(const Host&) const = default;
 };
@@ -27,6 +28,9 @@ Result<HostList> parse_host_lines(std::string_view text, int usual_slots,
                                   const std::string& source);
 
 int total_slots(const HostList& hosts);
+
+/// A line for each host that is named more than once: that may be a slip.
+std::vector<std::string> repeated_names(const HostList& hosts);
 
 /// Whether workers are spread over hosts, or fill one host after the other.
 enum class Placement { kSpread, kPack };

@@ -130,6 +130,14 @@ TEST_F(HostsJobTest, RunsOnAllHostsAndEndsWithTheJob) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
+TEST_F(HostsJobTest, SaysThatAHostIsNamedTwice) {
+  list("same-a slots=1\nsame-a slots=1\n");
+  start({"--hostfile", file_.string()});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  EXPECT_THAT(job_->output(), HasSubstr("host same-a is named twice: 2 slots"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
 TEST_F(HostsJobTest, AHostInQuarantineKeepsItsAgentAndItsWorkersGoElsewhere) {
   start({"--hosts", "sick-a:3,sick-b:1", "-np", "2", "--max-np", "3"});
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();

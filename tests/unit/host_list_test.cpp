@@ -20,7 +20,7 @@ TEST(HostList, OfACommandLine) {
   const auto hosts =
       parse_host_list("a:2, b,user@c.example:3,[fd00::2]:4,fd00::3,a:1", 5, "--hosts");
   ASSERT_TRUE(hosts.ok()) << hosts.status().message();
-  EXPECT_THAT(hosts.value(), ElementsAre(Host{"a", 3}, Host{"b", 5}, Host{"user@c.example", 3},
+  EXPECT_THAT(hosts.value(), ElementsAre(Host{"a", 3, 2}, Host{"b", 5}, Host{"user@c.example", 3},
                                          Host{"fd00::2", 4}, Host{"fd00::3", 5}));
   EXPECT_EQ(total_slots(hosts.value()), 20);
 }
@@ -30,8 +30,15 @@ TEST(HostList, OfAFileAsThatOfOpenMpiOrHorovod) {
       "# a comment\n\n  a slots=2 max_slots=4\nb:3 # another\r\nc\nd\tslots=0\na slots=1", 1,
       "file");
   ASSERT_TRUE(hosts.ok()) << hosts.status().message();
-  EXPECT_THAT(hosts.value(), ElementsAre(Host{"a", 3}, Host{"b", 3}, Host{"c", 1}, Host{"d", 0}));
+  EXPECT_THAT(hosts.value(),
+              ElementsAre(Host{"a", 3, 2}, Host{"b", 3}, Host{"c", 1}, Host{"d", 0}));
   EXPECT_TRUE(parse_host_lines("", 1, "file").value().empty());
+}
+
+TEST(HostList, NamesHostsThatComeMoreThanOnce) {
+  const auto hosts = parse_host_list("a:2,b:1,a:2,c:1,c:1,c:1", 1, "--hosts");
+  EXPECT_THAT(repeated_names(hosts.value()),
+              ElementsAre("host a is named twice: 4 slots", "host c is named 3 times: 3 slots"));
 }
 
 TEST(HostList, SaysWhatCannotBeRead) {
