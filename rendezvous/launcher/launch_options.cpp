@@ -17,6 +17,7 @@
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/wrong_argument.hpp"
 #include "rendezvous/protocol/connection.hpp"
+#include "rendezvous/protocol/without_brackets.hpp"
 
 namespace elastic::launcher {
 
@@ -392,6 +393,7 @@ Result<LaunchRequest> finish(CommandLine& line) {
     if (!source.ok()) return source.status();
     options.notice = source.value();
   }
+  options.bind = rendezvous::without_brackets(options.bind);
   if (options.job.empty() && !options.joins()) options.job = random_id().substr(0, 8);
   if (const auto network = NetworkChoice::parse(options.network);
       !options.network.empty() && !network.ok()) {

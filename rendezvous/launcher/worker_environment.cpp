@@ -40,7 +40,7 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   }
 
   const std::string& reached_by = options.join.empty() ? options.bind : options.join;
-  if (!reached_by.starts_with("127.") && !reached_by.starts_with("[::1]") &&
+  if (!reached_by.starts_with("127.") && !reached_by.starts_with("[::1]") && reached_by != "::1" &&
       !reached_by.starts_with("localhost")) {
     environment.try_emplace("ELASTIC_BIND", "0.0.0.0");  // workers of other hosts connect to it
   }

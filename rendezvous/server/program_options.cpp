@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "rendezvous/protocol/without_brackets.hpp"
+
 namespace elastic::rendezvous {
 
 namespace {
@@ -243,6 +245,7 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   membership.max_join_stall = Milliseconds(arguments.max_join_stall);
   membership.disconnect_grace = Milliseconds(arguments.disconnect_grace);
   membership.outage_window = Milliseconds(arguments.outage_window);
+  options.server.bind = without_brackets(options.server.bind);
   options.server.first_worker = Milliseconds(arguments.first_worker);
   options.server.quarantine.first_pause = std::chrono::seconds(options.quarantine_seconds);
   options.lease = std::chrono::seconds(arguments.lease_seconds);

@@ -50,6 +50,16 @@ TEST(LaunchOptions, HasDefaults) {
   EXPECT_TRUE(check_job_id(options.job).ok());
 }
 
+TEST(LaunchOptions, AnAddressToBindToMayHaveBrackets) {
+  for (const char* address : {"::1", "[::1]"}) {
+    const auto options = parsed({"-np", "1", "--bind", address, "./trainer"});
+    EXPECT_EQ(options.bind, "::1");
+    const auto environment = worker_environment({}, options, {"[::1]:5", "j", 0, 1}, 0, 0, 3);
+    EXPECT_THAT(environment, testing::Not(Contains(testing::StartsWith("ELASTIC_BIND="))))
+        << "no other host reaches the server";
+  }
+}
+
 TEST(LaunchOptions, SaysHowLongLostConnectionsMayTakeToComeBack) {
   const auto options = parsed(
       {"-np", "1", "--disconnect-grace-ms", "700", "--outage-window-ms", "60000", "./trainer"});
