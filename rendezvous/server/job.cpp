@@ -385,6 +385,7 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
     launchers_.disconnected(peer);
     return peer->send(state_of(*membership_.earlier_end()));
   }
+  if (first) warn_of_namesake(peer, launcher);
   const int number = launchers_.enlist(peer, launcher);
   if (!known) quarantine_.note_launcher(number);
   carry_out_quarantine();
@@ -392,6 +393,19 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
   peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value(), returns_});
   peer->send(Spawn{launchers_.wanted(peer)});
   carry_out_limits();
+}
+
+/// Drains, pardons and quarantines are by name, and would be for both. Once for each name.
+void Job::warn_of_namesake(const Peer& peer, const Enlist& launcher) {
+  const Peer other = launchers_.namesake(launcher);
+  if (!other || !told_hosts_.insert(launcher.host).second) return;
+  log::warn(
+      "job {}: two launchers have the host name {}: those at {} and {}; drains and quarantines of "
+      "that name are for both, so give each its own --host-name",
+      name_, launcher.host, other->peer(), peer->peer());
+  events_.write("host_name_taken",
+                {{"host", launcher.host},
+                 {"addresses", std::vector<std::string>{other->peer(), peer->peer()}}});
 }
 
 void Job::remove_launcher(const Peer& peer) {

@@ -114,6 +114,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Status place(int count);
   void note_replacement(const std::string& incarnation);
   void carry_out_limits();
+  void warn_of_namesake(const Peer& peer, const Enlist& launcher);
   void keep_requests();
   void restore(const std::vector<PendingRequests::Limit>& limits);
   void wait_for_limit(LimitRequest request, std::int64_t replacements, Duration due, Duration ends);
@@ -144,6 +145,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::unique_ptr<JournalSink> journal_;
   std::unordered_map<std::string, Peer> workers_;  ///< by incarnation
   Launchers<Peer> launchers_;
+  std::set<std::string> told_hosts_;  ///< names that two launchers have
   EventLog events_;
   HistoryRecorder history_;
   Quarantine quarantine_;

@@ -54,10 +54,22 @@ class Launchers {
     }
     launcher.peer = peer;
     launcher.host = its.host;
+    launcher.placed = its.number.has_value();
     launcher.slots = its.slots;
     launcher.running = its.running;
     launcher.spawned = its.spawned;
     return launcher.number;
+  }
+
+  /// A connected launcher of another id with the same host's name; null: there is none, or both
+  /// have places of their own in the order of ranks, as the tasks of a node under srun. Before it
+  /// enlists.
+  Peer namesake(const Enlist& its) const {
+    for (const auto& [id, other] : known_) {
+      if (id.empty() || id == its.id || !other.peer || other.host.empty()) continue;
+      if (other.host == its.host && !(other.placed && its.number)) return other.peer;
+    }
+    return Peer();
   }
 
   bool knows(const std::string& id) const { return known_.contains(id); }
@@ -221,6 +233,7 @@ class Launchers {
     Peer peer{};  ///< null: not connected
     std::string host;
     int number = -1;
+    bool placed = false;  ///< it has asked for a number
     int slots = std::numeric_limits<int>::max();
     int running = 0;
     std::int64_t spawned = 0;

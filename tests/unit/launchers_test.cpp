@@ -41,6 +41,23 @@ class LaunchersTest : public ::testing::Test {
 };
 using Told = std::map<int, std::int64_t>;
 
+TEST_F(LaunchersTest, FindsAnotherLauncherWithTheSameName) {
+  const auto first = connect();
+  launchers_.enlist(first, {"a", "host", 1, 0, 0, {}});
+  EXPECT_EQ(launchers_.namesake({"b", "host", 1, 0, 0, {}}), first);
+  EXPECT_EQ(launchers_.namesake({"a", "host", 1, 0, 0, {}}), nullptr) << "it is itself";
+  EXPECT_EQ(launchers_.namesake({"b", "other", 1, 0, 0, {}}), nullptr);
+  launchers_.disconnected(first);
+  EXPECT_EQ(launchers_.namesake({"b", "host", 1, 0, 0, {}}), nullptr) << "it has ended";
+}
+
+/// Tasks of srun on one node.
+TEST_F(LaunchersTest, LaunchersWithPlacesOfTheirOwnMayShareAName) {
+  launchers_.enlist(connect(), {"a", "node", 1, 0, 0, 0});
+  EXPECT_EQ(launchers_.namesake({"b", "node", 1, 0, 0, 1}), nullptr);
+  EXPECT_NE(launchers_.namesake({"b", "node", 1, 0, 0, {}}), nullptr);
+}
+
 TEST_F(LaunchersTest, WorkersGoToTheLauncherWithTheFewest) {
   enlist(connect(), "a", 4, 2);
   enlist(connect(), "b", 4, 1);
