@@ -267,14 +267,18 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
   }
 }
 
-/// The job is over. Slurm's SIGTERM is a warning, in which a worker may save something to its end.
+/// The job is over. Where it is done, a worker may have something to save to its end, as without a
+/// signal: it has the time that a step would have.
 void Supervision::end_overdue(const SignalReceived& event, TimePoint now, Actions& actions) {
   const std::string name = signal_name(event.number);
-  if (options_.sigterm_repeats && event.number == SIGTERM) {
+  const bool warns = options_.sigterm_repeats && event.number == SIGTERM;
+  if (warns || (stopped_after_done_ && kill_at_ == TimePoint::max())) {
+    notice_at_ = TimePoint::max();
     terminate_at_ = std::min(terminate_at_, now + options_.drain);
-    actions.emplace_back(NameRunning{
-        name + ": the job is over; waiting for ",
-        " to exit, for at most " + seconds(options_.drain) + " more (--drain-seconds)"});
+    actions.emplace_back(NameRunning{name + ": the job is over; waiting for ",
+                                     " to exit, for at most " + seconds(options_.drain) +
+                                         " more (--drain-seconds)" +
+                                         (warns ? "" : " (again to stop them at once)")});
     return;
   }
   actions.emplace_back(NameRunning{name + ": the job is over; stopping ", ""});
@@ -324,6 +328,7 @@ void Supervision::start(int slot, Actions& actions) {
 void Supervision::terminate(TimePoint now, Actions& actions) {
   notice_at_ = terminate_at_ = TimePoint::max();
   kill_at_ = now + options_.kill_grace;
+  cut_short_ = true;
   actions.emplace_back(SignalWorkers{SIGTERM});
 }
 

@@ -272,6 +272,7 @@ class Supervision {
   int first_signal_ = 0;
   bool several_launchers_ = false;
   bool stopped_after_done_ = false;      ///< by the first signal
+  bool cut_short_ = false;               ///< workers were sent SIGTERM
   bool drained_ = false;                 ///< no worker is to run here any more
   bool noticed_ = false;                 ///< the machine is to end
   bool notice_over_ = false;             ///< its workers were told to end at the time of the notice

@@ -33,7 +33,9 @@ void Supervision::finish(Actions& actions) {
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
   const bool others_went_on =
       quarantined_ || all_workers_left() || (options_.joined && any_worker_waits());
-  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ && !stopped_ &&
+  // A signal that came when the job was done, and workers that then ended by themselves.
+  const bool undisturbed = signals_ == 0 || (stopped_after_done_ && !cut_short_);
+  if (phase_ == JobPhase::kDone && undisturbed && !failed_after_done_ && !stopped_ &&
       (others_went_on || failures_ == 0 || any_worker_finished())) {
     actions.emplace_back(Finish{exit_code::kDone, missing_workers()});
     return;
@@ -115,7 +117,7 @@ std::vector<int> Supervision::failed_slots() const {
 }
 
 std::string Supervision::failure_reason() const {
-  if (signals_ > 0) {
+  if (signals_ > 0 && !(stopped_after_done_ && failed_after_done_)) {
     return "stopped by " + signal_name(first_signal_) +
            (stopped_after_done_ ? " after the job was done" : "");
   }

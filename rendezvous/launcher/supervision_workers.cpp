@@ -93,7 +93,8 @@ void Supervision::worker_never_joined(int slot, Actions& actions) {
 void Supervision::worker_failed(int slot, const std::string& how, Actions& actions,
                                 bool may_restart) {
   // Workers that we ended, or that the job's failure ended, did not fail by themselves.
-  if (signals_ > 0 || drained_ || notice_over_ || stopped_ || failed_to_start_ ||
+  const bool interrupted = signals_ > 0 && (!stopped_after_done_ || cut_short_);
+  if (interrupted || drained_ || notice_over_ || stopped_ || failed_to_start_ ||
       phase_ == JobPhase::kFailed) {
     return;
   }

@@ -91,7 +91,7 @@ TEST(ElasticTraining, WorkerThatIsStoppedForGoodIsNamedAndKilledOnceTheJobIsDone
 }
 
 TEST(ElasticTraining, SigtermOnceTheJobIsDoneEndsTheWaitForAWorker) {
-  TrainerJob job({"-np", "2", "--max-restarts", "0"});
+  TrainerJob job({"-np", "2", "--max-restarts", "0", "--drain-seconds", "0"});
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
   const std::string stopped = std::to_string(job.pid(1));
   ::kill(job.pid(1), SIGSTOP);
@@ -103,7 +103,7 @@ TEST(ElasticTraining, SigtermOnceTheJobIsDoneEndsTheWaitForAWorker) {
   })) << status;
   ::kill(job.launcher().pid(), SIGTERM);
   EXPECT_EQ(job.launcher().wait(kLong), 1) << job.output();
-  EXPECT_THAT(job.output(), HasSubstr("SIGTERM: the job is over; stopping "));
+  EXPECT_THAT(job.output(), HasSubstr("SIGTERM: the job is over; waiting for "));
   // Worker 0 may be named before it: the job is done as soon as both have said so.
   EXPECT_THAT(job.output(), HasSubstr("worker 1 (process " + stopped + ", stopped)"));
 }

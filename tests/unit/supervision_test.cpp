@@ -262,21 +262,60 @@ TEST(Supervision, DrainsOnTheFirstSignalThenTerminatesThenKills) {
   EXPECT_EQ(world.finished->reason, "stopped by SIGINT");
 }
 
-TEST(Supervision, OnceTheJobIsOverASignalEndsTheWorkersAtOnce) {
+/// A job of two workers that is done, and one of them has exited when SIGTERM comes.
+World terminated_once_done(bool joined) {
+  World world({.np = 2,
+               .max_np = 2,
+               .joined = joined,
+               .drain = Milliseconds(1000),
+               .kill_grace = Milliseconds(100)});
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  world.happens(SignalReceived{SIGTERM});
+  EXPECT_EQ(
+      named_running(world),
+      "SIGTERM: the job is over; waiting for  to exit, for at most 1 s more (--drain-seconds) "
+      "(again to stop them at once)");
+  EXPECT_TRUE(world.signals.empty()) << "a worker may have something to save";
+  EXPECT_EQ(world.stops + world.drains, 0);
+  return world;
+}
+
+TEST(Supervision, OnceTheJobIsDoneASignalLeavesTheWorkersTimeToEnd) {
   for (const bool joined : {false, true}) {
-    World world({.np = 2, .max_np = 2, .joined = joined, .kill_grace = Milliseconds(100)});
-    world.happens(JobStateChanged{JobPhase::kRunning, ""});
-    world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
-    world.happens(SignalReceived{SIGTERM});
-    EXPECT_EQ(named_running(world), "SIGTERM: the job is over; stopping ");
-    EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
-    EXPECT_EQ(world.stops + world.drains, 0);
-    world.passes(Milliseconds(100));
-    world.happens(WorkerExited{1, kKilled, in(JobPhase::kDone)});
+    World world = terminated_once_done(joined);
+    world.passes(Milliseconds(999));
+    world.happens(WorkerExited{1, kSuccess, in(JobPhase::kDone)});
     ASSERT_TRUE(world.finished);
-    EXPECT_EQ(world.finished->exit_code, 1) << "it may have left something undone";
-    EXPECT_EQ(world.finished->reason, "stopped by SIGTERM after the job was done");
+    EXPECT_EQ(world.finished->exit_code, 0) << "nothing was cut short";
+    EXPECT_EQ(world.finished->reason, "");
   }
+}
+
+TEST(Supervision, OnceTheJobIsDoneWorkersThatASignalCutsShortMakeItFail) {
+  for (const bool joined : {false, true}) {
+    for (const bool again : {false, true}) {
+      World world = terminated_once_done(joined);
+      if (again) {
+        world.happens(SignalReceived{SIGTERM});
+      } else {
+        world.passes(Milliseconds(1000));
+      }
+      EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+      world.passes(Milliseconds(100));
+      world.happens(WorkerExited{1, kKilled, in(JobPhase::kDone)});
+      ASSERT_TRUE(world.finished);
+      EXPECT_EQ(world.finished->exit_code, 1) << "it may have left something undone";
+      EXPECT_EQ(world.finished->reason, "stopped by SIGTERM after the job was done");
+    }
+  }
+}
+
+TEST(Supervision, OnceTheJobIsDoneAWorkerThatFailsAfterASignalMakesItFail) {
+  World world = terminated_once_done(false);
+  world.happens(WorkerExited{1, kCode3, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1);
 }
 
 TEST(Supervision, OnceTheJobIsOverSlurmsSigtermLeavesTimeToSave) {
