@@ -20,6 +20,11 @@ constexpr std::array<std::string_view, 9> kOfOneJob{
     "ELASTIC_SECRET_FILE", "ELASTIC_SECRET_FD", "ELASTIC_SLOT",
     "ELASTIC_LABEL",       "ELASTIC_RESTART",   "ELASTIC_BIND"};
 
+/// What elasticrun itself sets for each worker, so that no other value would hold.
+constexpr std::array<std::string_view, 10> kSetByElasticrun{
+    "RANK",        "LOCAL_RANK",        "WORLD_SIZE",   "LOCAL_WORLD_SIZE", "ELASTIC_RENDEZVOUS",
+    "ELASTIC_JOB", "ELASTIC_SECRET_FD", "ELASTIC_SLOT", "ELASTIC_LABEL",    "ELASTIC_RESTART"};
+
 /// One word for sh.
 std::string quoted(const std::string& text) {
   std::string word = "'";
@@ -128,6 +133,11 @@ Result<std::map<std::string, std::string>> chosen_variables(
     const std::string name = word.substr(0, equals);
     if (!is_variable(name)) {
       return Status(Code::kInvalidArgument, "--env " + word + ": write NAME or NAME=VALUE");
+    }
+    if (std::find(kSetByElasticrun.begin(), kSetByElasticrun.end(), name) !=
+        kSetByElasticrun.end()) {
+      return Status(Code::kInvalidArgument, "--env " + word + ": elasticrun itself sets " + name +
+                                                " for each worker; choose another name");
     }
     if (equals != std::string::npos) {
       chosen[name] = word.substr(equals + 1);

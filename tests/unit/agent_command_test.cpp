@@ -95,6 +95,10 @@ TEST(AgentEnvironment, HasElasticsVariablesAndThoseOfTheUser) {
               HasSubstr("--env Z: it is not set here; give it as Z=VALUE"));
   EXPECT_THAT(environment_of_agents({"A B=1"}, here).status().message(),
               HasSubstr("write NAME or NAME=VALUE"));
+  EXPECT_THAT(environment_of_agents({"RANK=7"}, here).status().message(),
+              HasSubstr("--env RANK=7: elasticrun itself sets RANK for each worker"));
+  EXPECT_THAT(environment_of_agents({"ELASTIC_SLOT"}, here).status().message(),
+              HasSubstr("elasticrun itself sets ELASTIC_SLOT"));
 }
 
 }  // namespace

@@ -28,8 +28,14 @@ TEST(Notice, NamesItsSources) {
   EXPECT_EQ(source("azure@h:8080").address, "h:8080");
   EXPECT_EQ(source("file:/a:b@c").address, "/a:b@c");
   EXPECT_EQ(source("command:test -e x").address, "test -e x");
-  for (const char* wrong : {"", "ibm", "aws@", "aws@host", "aws@host:", "file:", "command:"}) {
+  for (const char* wrong : {"", "ibm", "ibm@h:80", "file:", "command:"}) {
     EXPECT_THAT(parse_notice_source(wrong).status().message(), HasSubstr("give aws, gcp or azure"))
+        << wrong;
+  }
+  for (const char* wrong : {"aws@", "aws@host", "aws@host:", "aws@localhost:99999", "gcp@:80",
+                            "azure@h:0", "aws@h:x", "aws@h:80x"}) {
+    EXPECT_THAT(parse_notice_source(wrong).status().message(),
+                HasSubstr("is not HOST:PORT, with a port from 1 to 65535"))
         << wrong;
   }
 }

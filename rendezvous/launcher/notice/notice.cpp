@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdint>
 #include <ctime>
 #include <iterator>
+#include <map>
 #include <system_error>
 #include <time.h>
 
@@ -65,6 +67,16 @@ bool ends_machine(const std::string& type) {
   return type == "Preempt" || type == "Terminate" || type == "Reboot" || type == "Redeploy";
 }
 
+/// "HOST:PORT" with a port that there can be.
+bool has_port(std::string_view address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view port = address.substr(colon + 1);
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return error == std::errc() && end == port.data() + port.size() && number > 0;
+}
+
 }  // namespace
 
 Result<NoticeSource> parse_notice_source(const std::string& text) {
@@ -77,10 +89,13 @@ Result<NoticeSource> parse_notice_source(const std::string& text) {
   const auto at = text.find('@');
   const std::string cloud = text.substr(0, at);
   const std::string address = at == std::string::npos ? kMetadata : text.substr(at + 1);
-  const bool has_port = address.find(':') != std::string::npos && !address.ends_with(':');
-  if (has_port && cloud == "aws") return NoticeSource{Kind::kAws, address};
-  if (has_port && cloud == "gcp") return NoticeSource{Kind::kGcp, address};
-  if (has_port && cloud == "azure") return NoticeSource{Kind::kAzure, address};
+  const std::map<std::string, Kind> clouds{
+      {"aws", Kind::kAws}, {"gcp", Kind::kGcp}, {"azure", Kind::kAzure}};
+  if (const auto known = clouds.find(cloud); known != clouds.end()) {
+    if (has_port(address)) return NoticeSource{known->second, address};
+    return invalid("--notice " + text + ": '" + address +
+                   "' is not HOST:PORT, with a port from 1 to 65535");
+  }
   return invalid("--notice " + text +
                  ": give aws, gcp or azure, each with @HOST:PORT for another metadata service, or "
                  "file:PATH or command:CMD");
