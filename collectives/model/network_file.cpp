@@ -4,7 +4,9 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -74,11 +76,27 @@ class File {
   File(const std::string& text, std::string name) : text_(text), name_(std::move(name)) {}
 
   Status parse() {
+    std::string twice;
+    std::vector<std::set<std::string>> names;  // of the objects that are open
+    const auto note = [&](int /*depth*/, json::parse_event_t event, json& its) {
+      if (event == json::parse_event_t::object_start) names.emplace_back();
+      if (event == json::parse_event_t::object_end) names.pop_back();
+      if (event == json::parse_event_t::key &&
+          !names.back().insert(its.get<std::string>()).second) {
+        twice = its.get<std::string>();
+      }
+      return true;
+    };
     try {
-      content_ = json::parse(text_, nullptr, true, true);
+      content_ = json::parse(text_, note, true, true);
     } catch (const json::parse_error& error) {
       const auto at = std::min(text_.size(), error.byte > 0 ? error.byte - 1 : 0);
       return wrong(at, "is no JSON here: check the commas, quotes and brackets around this place");
+    } catch (const json::exception& error) {
+      return wrong(0, fmt::format("cannot be taken: {}", error.what()));
+    }
+    if (!twice.empty()) {
+      return wrong(0, fmt::format("has \"{}\" twice in one object", twice));
     }
     if (!content_.is_object()) return wrong(0, "has to be an object, in { and }");
     return check_names();
@@ -233,7 +251,8 @@ Result<Network> read_network(const std::string& name_or_path, const std::string&
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
-  if (file.good()) return parse_network(text.str(), path.string());
+  if (file.good() && !std::filesystem::is_directory(path))
+    return parse_network(text.str(), path.string());
   if (is_path) return invalid(path.string() + ": cannot be read: give the path of a network file");
   const auto known = networks_in(folder);
   if (known.empty()) {

@@ -59,6 +59,10 @@ TEST(NetworkFile, ErrorsNameFileLineAndField) {
   EXPECT_EQ(error_of(replaced("\"latency_us\": 1,", "\"latency_us\": \"1\",")),
             "folder/lab.json:10: \"latency_us\" of \"host\" is \"1\": it has to be a number from 0 "
             "to 1000000000");
+  EXPECT_EQ(error_of(replaced("\"latency_us\": 20,", "\"latency_us\": 20, \"latency_us\": 21,")),
+            "folder/lab.json:1: has \"latency_us\" twice in one object");
+  EXPECT_THAT(error_of(replaced("\"latency_us\": 20,", "\"latency_us\": 1e999,")),
+              HasSubstr("folder/lab.json:1: cannot be taken: "));
   EXPECT_EQ(error_of(replaced("\"latency_us\": 20,", "")),
             "folder/lab.json:4: lacks the field \"latency_us\" of \"line\"");
   EXPECT_THAT(error_of(replaced("send_gb", "sent_gb")),
