@@ -45,9 +45,10 @@ class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mut
 
 TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
-  const std::uint64_t first = GetParam() == Mutation::kEarlyRelease       ? 146
-                              : GetParam() == Mutation::kForgottenTimeout ? 657
-                              : GetParam() == Mutation::kUnreportedLink   ? 1270
+  const std::uint64_t first = GetParam() == Mutation::kEarlyRelease       ? 203
+                              : GetParam() == Mutation::kEarlyError       ? 958
+                              : GetParam() == Mutation::kForgottenTimeout ? 349
+                              : GetParam() == Mutation::kUnreportedLink   ? 850
                                                                           : 1;
   // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
