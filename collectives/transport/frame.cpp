@@ -31,7 +31,6 @@ std::string named(std::span<const char* const> names, std::size_t index) {
   return index < names.size() ? names[index] : std::to_string(index);
 }
 
-constexpr std::size_t kKindMask = (1U << Fingerprint::kKindBits) - 1;
 constexpr auto kFirstOwnCall = static_cast<std::size_t>(OwnCall::kStateSize);
 
 static_assert(kBackendNames.size() <= 1U << (8 - Fingerprint::kKindBits));
@@ -56,14 +55,14 @@ std::string describe_kind(std::uint8_t kind) {
   static constexpr std::array kOwnCalls = {"elastic::run, which synchronises the state",
                                            "the comparison of the state in elastic::run",
                                            "the comparison of step times in State::commit"};
-  const std::size_t number = kind & kKindMask;
+  const std::size_t number = kind & Fingerprint::kKindMask;
   const std::size_t own = number - kFirstOwnCall;
   return number >= kFirstOwnCall && own < kOwnCalls.size() ? kOwnCalls[own] : named(kKinds, number);
 }
 
 bool waits_for_state(std::uint8_t kind) {
   constexpr std::size_t kStateTransfer = 6;
-  const std::size_t number = kind & kKindMask;
+  const std::size_t number = kind & Fingerprint::kKindMask;
   return number == kStateTransfer || number == static_cast<std::size_t>(OwnCall::kStateHashes);
 }
 
@@ -74,7 +73,7 @@ std::string describe(const Fingerprint& fingerprint) {
   constexpr std::size_t kAllgather = 3;
   constexpr std::uint8_t kManyTensors = 255;
 
-  const std::size_t kind = fingerprint.kind & kKindMask;
+  const std::size_t kind = fingerprint.kind & Fingerprint::kKindMask;
   const std::size_t performer = fingerprint.kind >> Fingerprint::kKindBits;
   const std::string by = performer == 0 ? "" : ", by " + performer_name(performer);
   std::string text = describe_kind(fingerprint.kind);

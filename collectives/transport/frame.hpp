@@ -21,12 +21,16 @@ struct Fingerprint {
   std::uint64_t count = 0;   ///< elements over all tensors; 0 where ranks may differ
 
   static constexpr unsigned kKindBits = 4;
+  static constexpr unsigned kKindMask = (1U << kKindBits) - 1;
   static constexpr std::uint8_t kCast = 0x80;
   /// In `detail`: the root is named as a worker, of whose id the other bits follow.
   static constexpr std::uint32_t kRootWorker = 0x80000000;
   static constexpr std::uint32_t root_worker(std::uint64_t id) {
     return kRootWorker | static_cast<std::uint32_t>(id);
   }
+
+  /// A collectives::Kind or an OwnCall.
+  unsigned call() const { return kind & kKindMask; }
 
   bool operator==(const Fingerprint&) const = default;
 };
@@ -39,8 +43,7 @@ enum class OwnCall : std::uint8_t {
   kStepTimes,
 };
 inline bool is_own_call(const Fingerprint& fingerprint, OwnCall call) {
-  constexpr unsigned kKind = (1U << Fingerprint::kKindBits) - 1;
-  return (fingerprint.kind & kKind) == static_cast<unsigned>(call);
+  return fingerprint.call() == static_cast<unsigned>(call);
 }
 
 /// `fingerprint` of a call that the backend `name` performs: ranks with other backends cannot do it

@@ -136,19 +136,20 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
 
 /// As far as it is known what keeps workers from joining a job that runs.
 std::string Supervision::when_joinable() const {
-  if (server_lost_for_ > Milliseconds(0))
+  if (server_lost_for_ > Milliseconds(0)) {
     return "; to be started again when the job's server is back";
+  }
   if (recovering_) {
     return "; to be started again when the job's workers have come back to its server, which was "
            "started again" +
            (running() == 0 ? ", or after " + seconds(options_.start) + " (--start-timeout-ms)"
                            : std::string());
   }
-  if (any_worker_finished())
+  if (any_worker_finished()) {
     return "; to be started again if the job goes on: a worker has said that it is at its end";
+  }
   return "; to be started again when a worker can join: no worker is in elastic::run, yet or any "
-         "more, the job is at its "
-         "end, or the disk of the server's journal is full";
+         "more, the job is at its end, or the disk of the server's journal is full";
 }
 
 std::string Supervision::without_restarts() const {

@@ -16,6 +16,7 @@
 #include "base/tls_handshake.hpp"
 #include "base/unauthenticated_connections.hpp"
 #include "rendezvous/protocol/frame.hpp"
+#include "rendezvous/protocol/without_brackets.hpp"
 
 namespace elastic::rendezvous {
 namespace asio = boost::asio;
@@ -67,10 +68,9 @@ Result<HostPort> parse_address(const std::string& address) {
   HostPort parts;
   if (colon != std::string::npos) {
     parts = {address.substr(0, colon), address.substr(colon + 1)};
-    const bool bracketed =
-        parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']';
-    if (bracketed) {
-      parts.host = parts.host.substr(1, parts.host.size() - 2);
+    const std::string bare = without_brackets(parts.host);
+    if (bare != parts.host) {
+      parts.host = bare;
     } else if (parts.host.find_first_of(":[]") != std::string::npos) {
       parts.host.clear();
     }

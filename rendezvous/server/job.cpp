@@ -395,13 +395,15 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
   carry_out_limits();
 }
 
-/// Drains, pardons and quarantines are by name, and would be for both. Once for each name.
+/// Quarantines and pardons are by name, and would be for both; a drain of the name is refused. Once
+/// for each name.
 void Job::warn_of_namesake(const Peer& peer, const Enlist& launcher) {
   const Peer other = launchers_.namesake(launcher);
   if (!other || !told_hosts_.insert(launcher.host).second) return;
   log::warn(
-      "job {}: two launchers have the host name {}: those at {} and {}; drains and quarantines of "
-      "that name are for both, so give each its own --host-name",
+      "job {}: two launchers have the host name {}: those at {} and {}; a quarantine is for both, "
+      "and "
+      "ctl drain needs their numbers, so give each its own --host-name",
       name_, launcher.host, other->peer(), peer->peer());
   events_.write("host_name_taken",
                 {{"host", launcher.host},

@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <ostream>
 #include <string>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fault/effort.hpp"
@@ -72,6 +74,38 @@ TEST_F(SilentServer, StallsNoMemberAndLosesNone) {
   ASSERT_TRUE(FaultJob::await_steps(all, 100)) << job.text();
   EXPECT_EQ(generation(*all.front()), 1U);
   finish(job, all);
+}
+
+class SharedMemoryOverHosts : public NetworkTest {
+ protected:
+  static constexpr const char* kWhy =
+      "is on another host, where shared memory does not reach: set ";
+};
+
+TEST_F(SharedMemoryOverHosts, EndsTheJobAtTheFirstTry) {
+  FaultJob& job = make_job({.np = 2, .transport = "shm"});
+  job.start_all({"until=" + job.end_file()});
+  for (FaultWorker* worker : job.others({})) {
+    EXPECT_EQ(worker->wait(kLong), 3) << job.text();
+    EXPECT_THAT(worker->log().told("failed "), ::testing::HasSubstr(kWhy)) << job.text();
+  }
+  EXPECT_THAT(job.text(), ::testing::HasSubstr("too many members could not begin: "));
+  EXPECT_THAT(job.text(), ::testing::Not(::testing::HasSubstr("cannot be linked")));
+}
+
+/// The others reach each other over TCP.
+TEST_F(SharedMemoryOverHosts, CostsTheOnlyWorkerThatWantsItItsPlace) {
+  FaultJob& job = make_job({.np = 3});
+  const std::vector<std::string> arguments{"until=" + job.end_file(), "pause_us=1000"};
+  job.start(arguments);
+  job.start(arguments, {"ELASTIC_TRANSPORT=shm"});
+  job.start(arguments);
+  EXPECT_EQ(job.worker(1).wait(kLong), 3) << job.text();
+  EXPECT_THAT(job.worker(1).log().told("failed "), ::testing::HasSubstr(kWhy)) << job.text();
+  const auto staying = job.others({1});
+  EXPECT_TRUE(FaultJob::await_steps(staying, 10)) << job.text();
+  EXPECT_EQ(staying.front()->log().steps().back().contributors, 2U);
+  finish(job, staying);
 }
 
 }  // namespace

@@ -71,10 +71,8 @@ std::string with_other_call(const Statement& knowing, const Statements& statemen
 
 /// Which may differ in the root alone.
 bool are_broadcasts(const Fingerprint& one, const Fingerprint& other) {
-  constexpr unsigned kKind = (1U << Fingerprint::kKindBits) - 1;
   constexpr auto kBroadcast = static_cast<unsigned>(Kind::kBroadcast);
-  return (one.kind & kKind) == kBroadcast && (other.kind & kKind) == kBroadcast &&
-         one.detail != other.detail;
+  return one.call() == kBroadcast && other.call() == kBroadcast && one.detail != other.detail;
 }
 
 }  // namespace

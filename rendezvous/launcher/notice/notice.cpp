@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdint>
 #include <ctime>
 #include <iterator>
 #include <map>
+#include <string>
 #include <system_error>
 #include <time.h>
 
 #include <nlohmann/json.hpp>
+
+#include "rendezvous/protocol/connection.hpp"
 
 namespace elastic::notice {
 
@@ -67,14 +69,10 @@ bool ends_machine(const std::string& type) {
   return type == "Preempt" || type == "Terminate" || type == "Reboot" || type == "Redeploy";
 }
 
-/// "HOST:PORT" with a port that there can be.
-bool has_port(std::string_view address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return false;
-  const std::string_view port = address.substr(colon + 1);
-  std::uint16_t number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  return error == std::errc() && end == port.data() + port.size() && number > 0;
+/// "HOST:PORT" with a port that one can connect to.
+bool has_port(const std::string& address) {
+  const auto parts = rendezvous::parse_address(address);
+  return parts.ok() && std::stoi(parts.value().port) > 0;
 }
 
 }  // namespace
