@@ -95,8 +95,10 @@ void FlowThreads::move(std::size_t index) {
   IdleRounds rounds(backoff);
   std::vector<pollfd> watched;
   unsigned round = 0;
-  while (!stopped()) {
+  for (;;) {
+    // Before the look whether the loan has ended, of which the sleeper is told like of all else.
     const std::uint64_t seen = sleeper.told();
+    if (stopped()) return;
     bool moved = false;
     if (!move_once(share, round++ % Link::kRoundsPerLook == 0, moved)) {
       stop();
