@@ -124,8 +124,8 @@ enum class RunOutcome : std::uint8_t {
   kFinished,  ///< the body returned: the training is done
   kRemoved,   ///< this worker was asked to leave; the others go on
   kStopped,   ///< the job was asked to stop
-  kLeftOut,   ///< the job was done without this worker, which came too late or had been given up:
-              ///< its state is not that of the training's end
+  kLeftOut,   ///< the job was done or stopped without this worker, which came too late or had been
+              ///< given up: its state is not that of the training's end
 };
 
 }  // namespace elastic

@@ -139,6 +139,31 @@ void Membership::State::ask_about_absent() {
   for (auto& [asked, check] : checks) send(asked, std::move(check));
 }
 
+/// Asks a joiner of the host of each disconnected member, which can try its local socket. Also
+/// while most are disconnected: where the hosts of all were started again, joiners alone can tell
+/// that from a failure of the network.
+void Membership::State::ask_joiners_about_absent() {
+  if (over_ || absences_.empty()) return;
+  std::map<std::string, std::string> joiners;  // by host
+  for (const auto& [incarnation, worker] : workers_) {
+    if (is_member(incarnation)) continue;
+    joiners.try_emplace(worker.registration.endpoints.host, incarnation);
+  }
+  if (joiners.empty()) return;
+  std::map<std::string, Check> checks;
+  for (auto& [incarnation, absence] : absences_) {
+    const Member& member = view_.members[rank_of(incarnation)];
+    const auto joiner = joiners.find(member.endpoints.host);
+    if (joiner == joiners.end() || workers_.contains(absence.asked_joiner)) continue;
+    absence.asked_joiner = joiner->second;
+    Check& check = checks[joiner->second];
+    check.incarnations.push_back(incarnation);
+    if (!check.members) check.members.emplace();
+    check.members->push_back(member);
+  }
+  for (auto& [asked, check] : checks) send(asked, std::move(check));
+}
+
 /// Some of the member's host, which can try its local socket, and some of others, the next in the
 /// order of ranks.
 std::set<std::string> Membership::State::members_to_ask(const std::string& absent) const {

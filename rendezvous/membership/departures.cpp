@@ -186,6 +186,7 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
   log_reason(text);
   over_ = true;
   end_ = Farewell{reason, text};
+  keep_last_progress();
   workers_.clear();
   by_rank_.clear();
   absences_.clear();
@@ -198,6 +199,7 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
 void Membership::State::stop_without_boundary() {
   ends_workers_ = launched_;
   if (ends_workers_) {
+    keep_last_progress();
     workers_.clear();
     by_rank_.clear();
   }
@@ -263,6 +265,7 @@ void Membership::State::fail(const std::string& text, bool misfit) {
   misfit_ = misfit;
   over_ = true;
   failure_ = text;
+  keep_last_progress();
   workers_.clear();
   by_rank_.clear();
   absences_.clear();

@@ -109,6 +109,7 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
   advance();
   send_wait_reasons();
   ask_about_absent();
+  ask_joiners_about_absent();
   due_ = compute_due();
   joinable_ = !over_ && !ending_ && any_member_ready();
   return std::move(out_);
@@ -438,10 +439,11 @@ void Membership::State::on_message(const std::string& from, const KnownView& mes
   recovery_->told.try_emplace(generation, message.view);
 }
 
-/// A member found that the process of another has ended. Ignored if that worker has come back
-/// meanwhile, which proves the contrary.
+/// A member, or a joiner that was asked, found that the process of a member has ended. Ignored if
+/// that worker has come back meanwhile, which proves the contrary.
 void Membership::State::on_message(const std::string& from, const Gone& message) {
-  if (!is_member(from) || !is_absent(message.incarnation)) {
+  const auto absence = absences_.find(message.incarnation);
+  if (absence == absences_.end() || (!is_member(from) && absence->second.asked_joiner != from)) {
     is_routine_ = true;  // several members are asked
     return log_reason("ignored: word of the end of a worker that is not disconnected");
   }

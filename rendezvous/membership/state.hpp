@@ -70,6 +70,7 @@ class Membership::State {
     std::string why;
     std::set<std::string> asked = {};  ///< members that were asked whether its process has ended
     bool ask = true;                   ///< others are to be asked
+    std::string asked_joiner = {};     ///< of its host, that was asked the same; "": none
   };
   /// Most members were disconnected at the same time, or one while the others were silent: the
   /// network or the server has failed. Lasts until all are back or given up.
@@ -201,6 +202,7 @@ class Membership::State {
   void give_up_ended(const std::string& incarnation, const std::string& proof);
   void expire_absences();
   void ask_about_absent();
+  void ask_joiners_about_absent();
   std::set<std::string> members_to_ask(const std::string& absent) const;
   bool is_absent(const std::string& incarnation) const;
   bool is_connected(const std::string& incarnation) const;
@@ -260,6 +262,7 @@ class Membership::State {
   bool has_made_a_step() const;
   std::string describe(const std::string& incarnation) const;
   StatusReply::Progress progress_of(const Member& member) const;
+  void keep_last_progress();
   std::string rank_name(const std::string& incarnation) const;
   TimePoint compute_due();
 
@@ -289,6 +292,8 @@ class Membership::State {
   std::vector<Worker*> by_rank_;             ///< members of `view_` in `workers_`; null: gone
   std::map<std::string, Absence> absences_;  ///< of members in `workers_`
   std::optional<Outage> outage_;
+  /// Of the members of `view_` when the job ended, by incarnation.
+  std::map<std::string, StatusReply::Progress> last_progress_;
   std::map<std::string, Farewell> former_;  ///< former members, with the farewell of each
   Liveness liveness_;
   ActivityProof activity_proof_;  ///< of the members of `view_`

@@ -71,7 +71,9 @@ StatusReply Membership::State::status(TimePoint now) const {
   for (const auto& [label, departed] : departed_) reply.departed.push_back(departed);
   reply.view_changes = view_changes_;
   for (const Member& member : view_.members) {
-    const Duration age = liveness_.age(member.incarnation, now);
+    const auto absence = absences_.find(member.incarnation);
+    const Duration age = absence != absences_.end() ? now - absence->second.since
+                                                    : liveness_.age(member.incarnation, now);
     reply.heartbeat_age_ms.push_back(std::chrono::duration<double, std::milli>(age).count());
     reply.progress.push_back(progress_of(member));
   }
@@ -84,11 +86,25 @@ StatusReply Membership::State::status(TimePoint now) const {
   return reply;
 }
 
+/// Before the workers of a job that is over are forgotten.
+void Membership::State::keep_last_progress() {
+  for (const Member& member : view_.members) {
+    if (!workers_.contains(member.incarnation)) continue;
+    StatusReply::Progress last = progress_of(member);
+    last.connected = false;
+    last_progress_.insert_or_assign(member.incarnation, std::move(last));
+  }
+}
+
 /// The progress that the member last reported. The view says which members had the state when it
 /// was decided.
 StatusReply::Progress Membership::State::progress_of(const Member& member) const {
   const auto found = workers_.find(member.incarnation);
-  if (found == workers_.end()) return {0, 0, member.synced, false, {}};
+  if (found == workers_.end()) {
+    const auto last = last_progress_.find(member.incarnation);
+    return last != last_progress_.end() ? last->second
+                                        : StatusReply::Progress{0, 0, member.synced, false, {}};
+  }
   const Heartbeat& its = found->second.heartbeat;
   return {its.commits,
           std::accumulate(its.positions.begin(), its.positions.end(), std::uint64_t{0}),

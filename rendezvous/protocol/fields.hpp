@@ -185,6 +185,7 @@ void fields(A& archive, M& m) {
 template <typename A, Is<Check> M>
 void fields(A& archive, M& m) {
   archive("incarnations", m.incarnations);
+  archive("members", m.members);
 }
 template <typename A, Is<Gone> M>
 void fields(A& archive, M& m) {

@@ -171,6 +171,8 @@ struct Freeze {
 /// of them ended answers with Gone.
 struct Check {
   std::vector<std::string> incarnations;
+  /// To a worker that is no member, and knows no view: these members, which are on its host.
+  std::optional<std::vector<Member>> members = {};
 };
 
 /// Announces `view`.

@@ -120,6 +120,9 @@ void Participation::resume() {
 }
 
 void Participation::on_check(const rendezvous::Check& check) {
+  if (check.members) {
+    for (const rendezvous::Member& member : *check.members) effects_.watch_for_end(member);
+  }
   if (!view_) return;
   for (const rendezvous::Member& member : view_->members) {
     const auto& asked = check.incarnations;

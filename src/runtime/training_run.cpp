@@ -130,6 +130,7 @@ RunOutcome run_training(State& state, const std::function<void()>& body, Control
   } catch (const MustLeave& leave) {
     if (control.joining()) {
       log::warn("did not join the job, and does not have its state: {}", leave.what());
+      if (leave.outcome == RunOutcome::kStopped) return RunOutcome::kLeftOut;
     }
     return leave.outcome;
   }

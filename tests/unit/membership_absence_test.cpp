@@ -52,6 +52,40 @@ TEST_F(AbsenceTest, MemberWhoseProcessHasEndedIsGivenUpAtOnce) {
   EXPECT_EQ(last<Farewell>("b")->reason, Farewell::Reason::kEvicted);
 }
 
+TEST_F(AbsenceTest, JoinerOfItsHostProvesTheEndOfTheLastMember) {
+  start_with({"a"});
+  lose_connection("a");
+  EXPECT_TRUE(phase() != Phase::kFailed) << "the network may have failed";
+  join("b");
+  const auto check = last<Check>("b");
+  ASSERT_TRUE(check.has_value());
+  EXPECT_EQ(check->incarnations, Names{"a"});
+  ASSERT_TRUE(check->members.has_value()) << "a joiner knows no view";
+  EXPECT_THAT(*check->members, SizeIs(1));
+  EXPECT_EQ(check->members->front().incarnation, "a");
+  say("b", Gone{"a", "refused"});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_EQ(last<Fail>("b")->reason, "all members are gone");
+  EXPECT_THAT(reasons_, HasSubstr("worker b says: refused"));
+}
+
+TEST_F(AbsenceTest, OneJoinerOfAHostIsAskedAndAnotherWhenThatOneIsGone) {
+  start_with({"a"});
+  join("b");
+  lose_connection("a");
+  join("c");
+  EXPECT_EQ(count<Check>("b"), 1U);
+  EXPECT_EQ(count<Check>("c"), 0U);
+  say("c", Gone{"a", "refused"});
+  EXPECT_TRUE(phase() != Phase::kFailed) << "it was not asked";
+  die("b");
+  EXPECT_EQ(count<Check>("c"), 1U);
+  come_back("a");
+  say("c", Gone{"a", "refused"});
+  EXPECT_THAT(members(), ElementsAre("a"));
+  EXPECT_TRUE(phase() != Phase::kFailed) << "it is back";
+}
+
 TEST_F(AbsenceTest, WordOfTheEndOfAMemberThatIsBackIsNotBelieved) {
   start_with({"a", "b", "c"});
   lose_connection("b");

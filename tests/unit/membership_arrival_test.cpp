@@ -372,5 +372,27 @@ TEST_F(ArrivalTest, StatusTellsEverything) {
   EXPECT_THAT(status.heartbeat_age_ms, ElementsAre(30.0, 30.0));
 }
 
+TEST_F(ArrivalTest, StatusTellsForHowLongADisconnectedMemberIsSilent) {
+  start_with({"a", "b", "c"});
+  lose_connection("b");
+  now_ += Milliseconds(30);
+  EXPECT_EQ(membership_->status(now_).heartbeat_age_ms.at(1), 30.0);
+}
+
+TEST_F(ArrivalTest, StatusTellsTheMembersLastStepsAfterTheEnd) {
+  start_with({"a", "b"});
+  say("a", Heartbeat{1, {20, 3}, 7, true});
+  say("b", Heartbeat{1, {20, 2}, 7, true});
+  say("a", Bye{true});
+  say("b", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+  const StatusReply status = membership_->status(now_);
+  ASSERT_THAT(status.progress, SizeIs(2));
+  EXPECT_EQ(status.progress[0].commits, 7U);
+  EXPECT_EQ(status.progress[0].operations, 23U);
+  EXPECT_EQ(status.progress[1].operations, 22U);
+  EXPECT_FALSE(status.progress[0].connected);
+}
+
 }  // namespace
 }  // namespace elastic::rendezvous

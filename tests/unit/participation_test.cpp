@@ -131,6 +131,13 @@ TEST_F(ParticipationTest, WatchesForTheEndOfMembersThatItIsAskedAboutUntilTheNex
   EXPECT_TRUE(watched_.empty());
 }
 
+TEST_F(ParticipationTest, WatchesForTheEndOfMembersOfItsHostThatItDoesNotKnow) {
+  rendezvous::Member stranger;
+  stranger.incarnation = "stranger";
+  participation_.on_check({{"stranger"}, {{stranger}}});
+  EXPECT_THAT(watched_, ElementsAre("stranger"));
+}
+
 /// Other threads' operations go on then, so a report would promise what does not hold.
 TEST_F(ParticipationTest, AStopAtABoundaryIsNoReport) {
   participation_.on_freeze(at_commit(1, 2));

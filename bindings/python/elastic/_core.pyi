@@ -1048,7 +1048,7 @@ class RunOutcome(enum.Enum):
 
     LEFT_OUT = 3
     """
-    The job was done without this worker; its state is not that of the training's end.
+    The job was done, or stopped, without this worker; its state is not that of the training's end.
     """
 
 class _State:

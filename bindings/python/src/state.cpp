@@ -128,7 +128,8 @@ void bind_state(nb::module_& module, ContextClass& context) {
       .value("REMOVED", RunOutcome::kRemoved, "This worker was asked to leave; the others go on.")
       .value("STOPPED", RunOutcome::kStopped, "The job was asked to stop.")
       .value("LEFT_OUT", RunOutcome::kLeftOut,
-             "The job was done without this worker; its state is not that of the training's end.");
+             "The job was done, or stopped, without this worker; its state is not that of the "
+             "training's end.");
   nb::class_<PythonState>(module, "_State")
       .def(nb::init<>())
       .def("add_tensor", &add_tensor, arg("name"), arg("tensor"))
