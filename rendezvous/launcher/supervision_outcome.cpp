@@ -31,8 +31,9 @@ std::optional<Finish> end_of_latecomer(const JobStateChanged& job, const std::st
 void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
-  const bool others_went_on =
-      quarantined_ || all_workers_left() || (options_.joined && any_worker_waits());
+  // On other hosts; here a replacement still waits, or came too late.
+  const bool others_went_on = quarantined_ || all_workers_left() ||
+                              (options_.joined && (any_worker_waits() || failed_slots().empty()));
   // A signal that came when the job was done, and workers that then ended by themselves.
   const bool undisturbed = signals_ == 0 || (stopped_after_done_ && !cut_short_);
   if (phase_ == JobPhase::kDone && undisturbed && !failed_after_done_ && !stopped_ &&

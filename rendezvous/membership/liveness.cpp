@@ -24,9 +24,11 @@ void Liveness::set_pace(Milliseconds period, Milliseconds evict_after, TimePoint
 }
 
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
+  const bool heard_no_member = hears_no_member(now);
   if (signs_.empty()) oldest_ = now;
   signs_[incarnation] = {now, now, now};
   newest_ = std::max(newest_, now);
+  if (heard_no_member) restart(now);
 }
 
 void Liveness::heard(const std::string& incarnation, TimePoint now) {

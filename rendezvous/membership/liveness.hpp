@@ -16,9 +16,9 @@ namespace elastic::rendezvous {
 /// (`lived`) is not silent either.
 ///
 /// If every member has been silent for half of the limit, the server takes itself to be the cause,
-/// and gives up no member, for at most 120 times `evict_after`. Once it hears one of them, the time
-/// of all members starts again. The lateness of that one member is known; the others may be later
-/// still, because TCP retransmits at growing intervals.
+/// and gives up no member, for at most 120 times `evict_after`. Once it hears one of them, or a new
+/// one, the time of all members starts again. The lateness of that one member is known; the others
+/// may be later still, because TCP retransmits at growing intervals.
 ///
 /// Cost: a message of a member is noted in constant time; the rest takes a look at every member.
 /// Not thread-safe: belongs to the thread of its Membership.

@@ -415,6 +415,7 @@ void Job::remove_launcher(const Peer& peer) {
     note("host_disconnected", host, {{"host", host}});
   }
   launchers_.disconnected(peer);
+  for (Limit& limit : limits_) limit.told.erase(peer);
   carry_out_quarantine();
 }
 

@@ -113,6 +113,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Done pardon(const PardonRequest& request);
   Status place(int count);
   void note_replacement(const std::string& incarnation);
+  void forget_limits_before(const std::string& host);
   void carry_out_limits();
   void warn_of_namesake(const Peer& peer, const Enlist& launcher);
   void keep_requests();
@@ -137,6 +138,8 @@ class Job : public std::enable_shared_from_this<Job> {
     TimePoint due;
     TimePoint ends;
     PendingRequests::Limit kept;  ///< in the journal; its times do not change
+    std::set<Peer> told = {};     ///< launchers that were told on connections that still stand
+    bool told_once = false;
   };
 
   std::string name_;

@@ -226,6 +226,7 @@ Done Job::limit(LimitRequest request, bool launcher) {
   const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
   const Milliseconds longest_wait =
       moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
+  forget_limits_before(request.host);
   wait_for_limit(request, moved, longest_wait, deadline);
   if (moved > 0) keep_requests();
   carry_out_limits();
@@ -259,24 +260,39 @@ void Job::note_replacement(const std::string& incarnation) {
   carry_out_limits();
 }
 
-/// Tells launchers of limits whose time has come. One that is away is told when it is back.
+/// A host has one limit, the latest that its launcher was told.
+void Job::forget_limits_before(const std::string& host) {
+  const std::vector<int> launchers = launchers_.numbers_of(host);
+  std::erase_if(limits_, [&](const Limit& its) {
+    return its.told_once && launchers_.numbers_of(its.request.host) == launchers;
+  });
+}
+
+/// Tells launchers of limits whose time has come. One that is away is told when it is back, and one
+/// whose connection broke before it said that it knows is told again.
 void Job::carry_out_limits() {
   const TimePoint now = Clock::now();
   TimePoint next = TimePoint::max();
-  const auto told = std::erase_if(limits_, [&](const Limit& limit) {
-    const auto launchers = launchers_.limit(limit.request.host, limit.request.slots);
+  const auto told = std::erase_if(limits_, [&](Limit& limit) {
+    const auto& [host, slots, deadline] = limit.request;
+    if (limit.told_once && launchers_.have_heard_limit(host, slots)) return true;
+    const auto launchers = launchers_.limit(host, slots);
     const bool waits = limit.replacements > 0 && now < limit.due;
     if (waits || (launchers.empty() && now < limit.ends)) {
       next = std::min(next, waits ? limit.due : limit.ends);
       return false;
     }
     std::optional<std::int64_t> left;
-    if (limit.request.deadline_ms) {
+    if (deadline) {
       left = std::max<std::int64_t>(
           0, std::chrono::duration_cast<Milliseconds>(limit.ends - now).count());
     }
-    for (const auto& one : launchers) one.first->send(Limited{limit.request.slots, left});
-    return true;
+    for (const auto& [peer, workers] : launchers) {
+      if (limit.told.insert(peer).second) peer->send(Limited{slots, left});
+    }
+    limit.told_once = true;
+    next = std::min(next, limit.ends);
+    return now >= limit.ends;
   });
   if (told > 0 && !pending_.limits.empty()) keep_requests();
   if (next == TimePoint::max()) return;

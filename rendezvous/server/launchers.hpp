@@ -55,7 +55,7 @@ class Launchers {
     launcher.peer = peer;
     launcher.host = its.host;
     launcher.placed = its.number.has_value();
-    launcher.slots = its.slots;
+    launcher.slots = launcher.said_slots = its.slots;
     launcher.running = its.running;
     launcher.spawned = its.spawned;
     return launcher.number;
@@ -190,6 +190,19 @@ class Launchers {
     return found;
   }
 
+  /// Whether the launchers of `host` have said, since they were told, that they run at most `slots`
+  /// workers. What is sent on a connection that breaks may not arrive.
+  bool have_heard_limit(const std::string& host, int slots) const {
+    const auto is_meant = meaning(host);
+    bool any = false;
+    for (const auto& [id, its] : known_) {
+      if (!its.peer || its.host.empty() || !is_meant(its)) continue;
+      if (its.said_slots != slots) return false;
+      any = true;
+    }
+    return any;
+  }
+
   /// "a, b": the hosts with a launcher that is connected.
   std::string hosts() const {
     std::string names;
@@ -233,8 +246,9 @@ class Launchers {
     Peer peer{};  ///< null: not connected
     std::string host;
     int number = -1;
-    bool placed = false;  ///< it has asked for a number
-    int slots = std::numeric_limits<int>::max();
+    bool placed = false;                          ///< it has asked for a number
+    int slots = std::numeric_limits<int>::max();  ///< as it said, or as it was limited since
+    int said_slots = -1;                          ///< in its latest Enlist
     int running = 0;
     std::int64_t spawned = 0;
     std::int64_t wanted = 0;  ///< requested of it, in all

@@ -400,6 +400,56 @@ TEST_F(RendezvousTest, AHostIsDrainedOnceReplacementsHaveCome) {
   EXPECT_TRUE(eventually([&] { return ended; }));
 }
 
+/// What the server sends on a connection that is about to break may not arrive.
+TEST_F(RendezvousTest, ALauncherThatComesBackIsToldItsLimitAgainUntilItHasSaidSo) {
+  serve(options(1));
+  form(1);
+  const Enlist launcher{.id = "a", .host = "h", .slots = 1};
+  std::vector<std::shared_ptr<Connection>> connections;
+  std::vector<int> limits(3);  // told on each of them
+  std::size_t ended = 0;
+  const auto connect = [&](const Enlist& numbers) {
+    const std::size_t index = connections.size();
+    const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+    ASSERT_TRUE(dialed.ok());
+    connections.push_back(dialed.value());
+    asio::co_spawn(
+        io_,
+        [peer = dialed.value(), &told = limits[index]]() -> asio::awaitable<void> {
+          while (true) {
+            const Result<Message> message = co_await peer->read();
+            if (!message.ok()) co_return;
+            told += std::holds_alternative<Limited>(message.value()) ? 1 : 0;
+          }
+        },
+        [&](std::exception_ptr /*thrown*/) { ++ended; });
+    dialed.value()->send(numbers);
+    ASSERT_TRUE(eventually(
+        [&] { return !status().launchers->empty() && status().launchers->front().connected; }));
+  };
+  const auto disconnect = [&] {
+    connections.back()->abort("the network fails");
+    ASSERT_TRUE(eventually([&] { return !status().launchers->front().connected; }));
+  };
+  connect(launcher);
+  EXPECT_TRUE(std::get<Done>(ask(LimitRequest{"h", 0, {}}).value()).ok);
+  ASSERT_TRUE(eventually([&] { return limits[0] == 1; }));
+  disconnect();
+  connect(launcher);
+  ASSERT_TRUE(eventually([&] { return limits[1] == 1; })) << "it has not said that it knows";
+  EXPECT_EQ(status().launchers->front().slots, 0);
+  Enlist limited = launcher;
+  limited.slots = 0;
+  connections.back()->send(limited);
+  disconnect();
+  connect(limited);
+  EXPECT_EQ(status().launchers->front().slots, 0);
+  connections.back()->send(limited);
+  disconnect();
+  EXPECT_EQ(limits[2], 0);
+  EXPECT_TRUE(eventually([&] { return ended == 3; }));
+}
+
 /// The workers of a host that was drained before may be members until their next step boundary.
 TEST_F(RendezvousTest, WorkersThatAreToLeaveAreNotCountedForAnotherDrain) {
   serve(options(3));

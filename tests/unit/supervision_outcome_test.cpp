@@ -211,6 +211,18 @@ TEST(Supervision, AnAgentWhoseWorkersDiedWhileTheJobRanSaysSoByItsCode) {
   EXPECT_EQ(after.finished->exit_code, exit_code::kFailed);
 }
 
+TEST(Supervision, AnAgentWhoseReplacementsCameTooLateHasNotFailed) {
+  World world({.np = 1, .max_np = 1, .max_restarts = 1, .joined = true});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true, false});
+  world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});
+  EXPECT_EQ(world.started.size(), 2U);
+  const WorkerReport never_a_member{JobPhase::kDone, false, WorkerReport::Left::kNot, false};
+  world.happens(WorkerExited{0, kSuccess, never_a_member});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, exit_code::kDone);
+  EXPECT_EQ(world.finished->reason, "");
+}
+
 TEST(Supervision, DoesNotReplaceAWorkerThatDiesAfterTheEndAndSaysSo) {
   World world(two_workers());
   world.happens(WorkerExited{0, kCode3, in(JobPhase::kDone)});
