@@ -3,6 +3,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -19,6 +21,7 @@
 #include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "integration/job.hpp"
 #include "rendezvous/launcher/guardian.hpp"
@@ -179,6 +182,33 @@ TEST_F(NoticeWatchTest, LooksAtAFile) {
   std::ofstream(file) << "45\n";
   ASSERT_TRUE(until([&] { return notice_.has_value(); }));
   EXPECT_EQ(notice_->left, std::chrono::seconds(45));
+}
+
+/// A directory or a device in place of the file is named once, and the watch goes on.
+TEST_F(NoticeWatchTest, TakesOnlyAShortRegularFileForANotice) {
+  const auto file = scratch_.path() / "notice";
+  std::filesystem::create_directory(file);
+  watch("file:" + file.string());
+  ASSERT_TRUE(until([&] { return errors_.size() == 1; }));
+  EXPECT_THAT(errors_[0], HasSubstr("the file " + file.string() + " is a directory"));
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("/dev/zero", file);
+  ASSERT_TRUE(until([&] { return errors_.size() == 2; }));
+  EXPECT_THAT(errors_[1], HasSubstr("is a device, a pipe or a socket"));
+  std::filesystem::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  io_.run_for(std::chrono::milliseconds(1200));
+  EXPECT_EQ(errors_.size(), 2U) << "it blocks nothing, and the reason is the same";
+  std::filesystem::remove(file);
+  std::ofstream(file) << "45";
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 40);
+  ASSERT_TRUE(until([&] { return errors_.size() == 3; }));
+  EXPECT_THAT(errors_[2], HasSubstr("has more than 4096 bytes"));
+  EXPECT_FALSE(notice_);
+  std::filesystem::resize_file(file, 2);
+  ASSERT_TRUE(until([&] { return notice_.has_value(); }));
+  EXPECT_EQ(notice_->left, std::chrono::seconds(45));
+  EXPECT_EQ(errors_.size(), 3U);
 }
 
 TEST_F(NoticeWatchTest, RunsACommand) {

@@ -1,9 +1,7 @@
 #include "rendezvous/launcher/notice/notice_watch.hpp"
 
 #include <exception>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -12,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "rendezvous/launcher/notice/http_request.hpp"
+#include "rendezvous/launcher/notice/notice_file.hpp"
 #include "rendezvous/launcher/script_run.hpp"
 
 namespace elastic::notice {
@@ -104,11 +103,10 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Answer look_at_file() const {
-    std::ifstream file(source_.address);
-    if (!file) return std::optional<Notice>();
-    std::ostringstream text;
-    text << file.rdbuf();
-    return read_seconds(text.str(), "the file " + source_.address);
+    const auto text = read_notice_file(source_.address);
+    if (!text.ok()) return text.status();
+    if (!text.value()) return std::optional<Notice>();
+    return read_seconds(*text.value(), "the file " + source_.address);
   }
 
   asio::awaitable<Answer> ask_command() {
