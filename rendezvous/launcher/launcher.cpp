@@ -229,7 +229,7 @@ void Launcher::Impl::watch_for_notice() {
   notice_.emplace(
       io_, *options_.notice, variables(environment_), guardian_.pipe(),
       notice::NoticeWatch::Handlers{[this](const notice::Notice& notice) {
-                                      decide(NoticeCame{notice.text, notice.left});
+                                      decide(NoticeCame{notice.text, notice.left, notice.late});
                                     },
                                     [this](const std::string& hint) { say(hint); },
                                     [this](const Status& error) {

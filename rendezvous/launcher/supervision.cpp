@@ -197,18 +197,29 @@ void Supervision::on(const RemovalRefused& event, TimePoint now, Actions& action
   }
 }
 
+/// A machine whose time is past may still be there for a while, and where the clocks differ for
+/// long: a step boundary is worth a try, since workers lose their state otherwise.
 void Supervision::on(const NoticeCame& event, TimePoint now, Actions& actions) {
   if (ending()) return;
-  const auto left = std::chrono::round<std::chrono::seconds>(event.left);
-  const std::string what = event.text + " in " + seconds(left) + ": ";
+  const Milliseconds time = std::max(event.left, options_.least_notice);
+  std::string what =
+      event.text + " in " + seconds(std::chrono::round<std::chrono::seconds>(event.left));
+  if (time > event.left) what += ", and its workers have " + seconds(time) + " all the same";
+  what += ": ";
   if (options_.joined) {
     actions.emplace_back(Say{what + "its workers leave the job"});
-    actions.emplace_back(RequestDrain{event.left});
+    actions.emplace_back(RequestDrain{time});
   } else {
     actions.emplace_back(Say{what + "stopping the job at the next step boundary"});
     actions.emplace_back(RequestStop{});
   }
-  terminate_at_ = std::min(terminate_at_, now + event.left);
+  if (event.late > Milliseconds(0)) {
+    const auto late = std::chrono::ceil<std::chrono::seconds>(event.late).count();
+    actions.emplace_back(Say{"the time of this notice was " + std::to_string(late) +
+                             " s ago: the clock of this machine and that of the notice's source "
+                             "may differ; see that both are right"});
+  }
+  terminate_at_ = std::min(terminate_at_, now + time);
   noticed_ = true;
 }
 

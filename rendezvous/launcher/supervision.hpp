@@ -26,10 +26,11 @@ struct SupervisionOptions {
   Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
   /// For which a joined launcher without workers waits for a server that is gone.
   Milliseconds outage{600000};
-  Milliseconds drain{30000};       ///< from a stop request to SIGTERM
-  Milliseconds exit{300000};       ///< from the job's end to SIGTERM
-  Milliseconds exit_notice{5000};  ///< from the job's end to the naming of those that still run
-  Milliseconds kill_grace{5000};   ///< from SIGTERM to SIGKILL
+  Milliseconds drain{30000};        ///< from a stop request to SIGTERM
+  Milliseconds least_notice{5000};  ///< from a notice to SIGTERM, also where less time is left
+  Milliseconds exit{300000};        ///< from the job's end to SIGTERM
+  Milliseconds exit_notice{5000};   ///< from the job's end to the naming of those that still run
+  Milliseconds kill_grace{5000};    ///< from SIGTERM to SIGKILL
 };
 
 /// The job's phase as far as it matters here; a view change is part of running.
@@ -97,6 +98,7 @@ struct RemovalRefused {
 struct NoticeCame {
   std::string text;
   Milliseconds left{};
+  Milliseconds late{};  ///< since the time of the notice, if that is past
 };
 /// The server has not been reached for so long, and may never be again.
 struct ServerMissing {

@@ -46,9 +46,11 @@ TEST(Notice, OfEc2HasATime) {
   ASSERT_TRUE(notice);
   EXPECT_EQ(notice->text, "EC2 will terminate this machine");
   EXPECT_EQ(notice->left, seconds(120));
-  EXPECT_EQ(read_aws(R"({"action": "stop", "time": "2026-11-24T17:00:00Z"})", kNow).value()->left,
-            seconds(0))
-      << "it is late";
+  EXPECT_EQ(notice->late, seconds(0));
+  const auto late = read_aws(R"({"action": "stop", "time": "2026-11-24T17:00:00Z"})", kNow).value();
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->left, seconds(0));
+  EXPECT_EQ(late->late, seconds(3600));
   for (const char* odd : {"", "404 - Not Found", "[]", R"({"action": 3, "time": "x"})",
                           R"({"action": "stop"})", R"({"action": "stop", "time": "tomorrow"})",
                           R"({"action": "stop", "time": "9999-01-01T00:00:00Z"})"}) {
@@ -100,6 +102,7 @@ TEST(Notice, OfAzureIsForAMachine) {
 TEST(Notice, OfAFileOrACommandIsANumberOfSeconds) {
   EXPECT_EQ(read_seconds(" 45\n", "the file f").value()->left, seconds(45));
   EXPECT_EQ(read_seconds("", "the file f").value()->left, seconds(120));
+  EXPECT_EQ(read_seconds("0", "the file f").value()->late, seconds(0)) << "it has no time of day";
   EXPECT_THAT(refusal(read_seconds("soon", "the file f")),
               HasSubstr("the file f says 'soon': it should be a number of seconds"));
   EXPECT_THAT(refusal(read_seconds("-1", "the file f")), HasSubstr("'-1'"));

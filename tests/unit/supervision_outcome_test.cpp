@@ -342,6 +342,38 @@ TEST(SupervisionOutcome, AJobThatFailedBeginsAnewAlthoughAWorkerHung) {
   EXPECT_TRUE(world.finished->may_begin_anew);
 }
 
+/// A step boundary comes within the least time, and the state is saved there.
+TEST(SupervisionOutcome, ANoticeWhoseTimeIsPastLeavesTimeForAStepBoundary) {
+  for (const bool joined : {false, true}) {
+    World world({.np = 1, .max_np = 1, .joined = joined});
+    world.happens(JobStateChanged{JobPhase::kRunning, "", true, false});
+    world.happens(NoticeCame{"EC2 will stop this machine", Milliseconds(0), Milliseconds(90000)});
+    ASSERT_EQ(world.last.size(), 3U) << joined;
+    EXPECT_THAT(std::get<Say>(world.last[0]).text,
+                testing::StartsWith("EC2 will stop this machine in 0 s, and its workers have 5 s "
+                                    "all the same: "));
+    if (joined) {
+      EXPECT_EQ(std::get<RequestDrain>(world.last[1]).deadline, Milliseconds(5000));
+    }
+    EXPECT_THAT(std::get<Say>(world.last[2]).text,
+                testing::StartsWith("the time of this notice was 90 s ago: the clock"));
+    world.passes(Milliseconds(4999));
+    EXPECT_TRUE(world.signals.empty()) << joined;
+    world.passes(Milliseconds(1));
+    EXPECT_THAT(world.signals, testing::ElementsAre(SIGTERM)) << joined;
+  }
+}
+
+/// It has no time of day: the clocks do not matter.
+TEST(SupervisionOutcome, ANoticeOfNoTimeLeavesTheSame) {
+  World world({.np = 1, .max_np = 1});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true, false});
+  world.happens(NoticeCame{"the file f says that this machine is to end", Milliseconds(0)});
+  EXPECT_EQ(world.last.size(), 2U);
+  EXPECT_EQ(world.stops, 1);
+  EXPECT_EQ(world.supervision.next_tick(), world.now + Milliseconds(5000));
+}
+
 /// The machine is to end: no worker is started there again, and the job does not begin again.
 TEST(SupervisionOutcome, WorkersThatANoticesTimeEndsHaveNotFailed) {
   for (const bool joined : {false, true}) {

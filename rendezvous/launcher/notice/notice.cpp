@@ -9,6 +9,7 @@
 #include <string>
 #include <system_error>
 #include <time.h>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -40,14 +41,20 @@ Status odd(const std::string& source, std::string_view answer) {
                                      "', which its manual does not have");
 }
 
-/// The time from `now` to the one in the text; none: that is no time, or too late a one.
+/// The time from `now` to the one in the text, less than 0 for one in the past; none: that is no
+/// time, or too late a one.
 std::optional<Milliseconds> time_until(const std::string& text, const char* format, WallTime now) {
   std::tm parts{};
   const char* end = ::strptime(text.c_str(), format, &parts);
   if (end == nullptr || *end != '\0') return std::nullopt;
   const std::chrono::seconds left(::timegm(&parts) - std::chrono::system_clock::to_time_t(now));
   if (left > kLongestNotice) return std::nullopt;
-  return std::max<Milliseconds>(Milliseconds(0), left);
+  return left;
+}
+
+Notice notice_in(std::string text, Milliseconds left) {
+  constexpr Milliseconds kNone{0};
+  return {std::move(text), std::max(left, kNone), std::max(-left, kNone)};
 }
 
 std::string text_in(const Json& json, const char* field) {
@@ -105,13 +112,13 @@ Answer read_aws(std::string_view answer, WallTime now) {
   const std::string action = text_in(json, "action");
   const auto left = time_until(text_in(json, "time"), "%Y-%m-%dT%H:%M:%SZ", now);
   if (action.empty() || !left) return odd("EC2's metadata", answer);
-  return std::optional(Notice{"EC2 will " + action + " this machine", *left});
+  return std::optional(notice_in("EC2 will " + action + " this machine", *left));
 }
 
 Answer read_gcp(std::string_view answer) {
   if (trimmed(answer) == "FALSE") return std::optional<Notice>();
   if (trimmed(answer) != "TRUE") return odd("GCP's metadata", answer);
-  return std::optional(Notice{"GCP will preempt this machine", kHalfAMinute});
+  return std::optional(notice_in("GCP will preempt this machine", kHalfAMinute));
 }
 
 bool is_azure_name(std::string_view name) {
@@ -141,12 +148,12 @@ Answer read_azure(std::string_view answer, const std::string& machine, WallTime 
     const Milliseconds left =
         time_until(text_in(event, "NotBefore"), "%a, %d %b %Y %H:%M:%S GMT", now)
             .value_or(kHalfAMinute);
-    if (first && first->left <= left) continue;
+    if (first && first->left - first->late <= left) continue;
     std::string what = text_in(event, "EventType");
     std::transform(what.begin(), what.end(), what.begin(), [](unsigned char character) {
       return static_cast<char>(std::tolower(character));
     });
-    first = Notice{"Azure will " + what + " this machine", left};
+    first = notice_in("Azure will " + what + " this machine", left);
   }
   return first;
 }
@@ -154,14 +161,14 @@ Answer read_azure(std::string_view answer, const std::string& machine, WallTime 
 Answer read_seconds(std::string_view answer, const std::string& source) {
   const std::string_view text = trimmed(answer);
   const std::string what = source + " says that this machine is to end";
-  if (text.empty()) return std::optional(Notice{what, kTwoMinutes});
+  if (text.empty()) return std::optional(notice_in(what, kTwoMinutes));
   int seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc() || end != text.data() + text.size() || seconds < 0) {
     return Status(Code::kProtocol, source + " says '" + std::string(text.substr(0, 80)) +
                                        "': it should be a number of seconds, or nothing");
   }
-  return std::optional(Notice{what, std::chrono::seconds(seconds)});
+  return std::optional(notice_in(what, std::chrono::seconds(seconds)));
 }
 
 }  // namespace elastic::notice

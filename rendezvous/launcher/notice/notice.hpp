@@ -17,7 +17,8 @@ using WallTime = std::chrono::system_clock::time_point;
 /// The word of a cloud, a file or a command, that this machine is to end.
 struct Notice {
   std::string text;     ///< for people: "EC2 will terminate this machine"
-  Milliseconds left{};  ///< until then
+  Milliseconds left{};  ///< until then; 0 if that is past
+  Milliseconds late{};  ///< since then; 0 if it is still to come
 };
 
 /// Where notices come from.
