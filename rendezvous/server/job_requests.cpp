@@ -123,7 +123,8 @@ Done Job::remove(const RemoveRequest& request, bool launcher) {
     const std::vector<Member>& members = membership_.view().members;
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const Member& its) { return its.label == *request.label; });
-    if (found == members.end()) return {false, "no member has the label " + *request.label};
+    // A launcher asks until its worker has ended: that may be about to join, or have left.
+    if (found == members.end()) return {launcher, "no member has the label " + *request.label};
     rank = static_cast<int>(found - members.begin());
   }
   if (!launcher && rank >= 0) {

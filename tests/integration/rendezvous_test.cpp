@@ -489,6 +489,23 @@ TEST_F(RendezvousTest, WorkersThatAreToLeaveAreNotCountedForAnotherDrain) {
   EXPECT_THAT(remove(2).text, HasSubstr("0 workers would be left, min_np is 1; leaving already: "));
   EXPECT_TRUE(remove(0).ok);
   EXPECT_TRUE(remove(1).ok);
+  const auto unknown = slot_label({7, 0});
+  EXPECT_EQ(done(ask(RemoveRequest{0, unknown})).text, "no member has the label " + unknown);
+  EXPECT_FALSE(done(ask(RemoveRequest{0, unknown})).ok);
+  std::optional<Done> told;
+  asio::co_spawn(
+      io_,
+      [peer = launchers[0], &told]() -> asio::awaitable<void> {
+        while (!told) {
+          const Result<Message> message = co_await peer->read();
+          if (!message.ok()) co_return;
+          if (const auto* reply = std::get_if<Done>(&message.value())) told = *reply;
+        }
+      },
+      asio::detached);
+  launchers[0]->send(RemoveRequest{0, unknown});
+  ASSERT_TRUE(eventually([&] { return told.has_value(); }));
+  EXPECT_TRUE(told->ok) << "its worker has left, or is about to join: " << told->text;
   for (const auto& launcher : launchers) launcher->abort("done");
 }
 
