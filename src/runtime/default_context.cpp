@@ -9,6 +9,7 @@
 #include "base/openssl_check.hpp"
 #include "base/process_mark.hpp"
 #include "elastic/elastic.hpp"
+#include "runtime/end_before_init.hpp"
 #include "runtime/raise.hpp"
 
 namespace elastic {
@@ -124,9 +125,7 @@ std::optional<RunOutcome> join(const Options& options) {
 void init(const Options& options) {
   const std::optional<RunOutcome> over = join(options);
   if (!over) return;
-  const bool stopped = *over == RunOutcome::kStopped;
-  std::fprintf(stderr, "elastic: the job was %s before this worker joined it; the worker ends\n",
-               stopped ? "stopped" : "done");
+  std::fprintf(stderr, "elastic: %s\n", runtime::end_before_init(*over));
   std::exit(EXIT_SUCCESS);
 }
 

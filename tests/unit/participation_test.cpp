@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/end_before_init.hpp"
+
 namespace elastic::runtime {
 namespace {
 
@@ -240,6 +242,16 @@ TEST_F(ParticipationTest, AStopThatIsNoticedWhileTheLanesFreezeCounts) {
   EXPECT_TRUE(sent<Paused>().empty());
   quiesce(0, 0);
   EXPECT_TRUE(sent<Report>().back().at_boundary);
+}
+
+/// A worker that a drain lets go in its `init` is not told that the job is done.
+TEST(EndBeforeInit, NamesTheReason) {
+  EXPECT_STREQ(end_before_init(RunOutcome::kRemoved),
+               "this worker was asked to leave before its elastic::init returned; the worker ends");
+  EXPECT_STREQ(end_before_init(RunOutcome::kStopped),
+               "the job was stopped before this worker joined it; the worker ends");
+  EXPECT_STREQ(end_before_init(RunOutcome::kLeftOut),
+               "the job was done before this worker joined it; the worker ends");
 }
 
 }  // namespace
