@@ -388,8 +388,10 @@ void HostLauncher::Impl::perform(const Finish& finish) {
   if (finish.exit_code != exit_code::kDone || !finish.reason.empty()) return end(finish);
   connection_->ask_status([this, finish](const rendezvous::StatusReply* last) {
     const bool done = last != nullptr && last->phase == "done";
-    end({finish.exit_code,
-         done ? missing_workers(began_.value_or(supervision_.expected()), *last) : ""});
+    if (!done) return end(finish);
+    // A first view that lasted for less than a second was not seen.
+    const int began = began_.value_or(std::min(supervision_.expected(), known_workers(*last)));
+    end({finish.exit_code, missing_workers(began, *last)});
   });
 }
 

@@ -56,7 +56,10 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
     target_ += std::max(0, slots - before);
   }
   if (options_.max_np > 0) target_ = std::min(target_, options_.max_np);
-  const int moved = std::min(leaving, free_slots());
+  // Before the first view it starts none: they are added once the job runs.
+  const bool forming = phase_ == JobPhase::kForming;
+  const int moved = forming ? 0 : std::min(leaving, free_slots());
+  if (forming) owed_ = std::min(owed_ + leaving, room_to_target());
   for (const Host& host : event.hosts) {
     const auto known = places_.find(host.name);
     Place& place = known == places_.end() ? places_[host.name] : known->second;
@@ -72,6 +75,19 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
     const int wanted = std::max(0, room_to_target() - moved);
     start(host.name, place, wanted, now, actions);
   }
+  expect_placed(actions);
+}
+
+/// While the job forms, hosts may leave and others come: the first view waits for the workers that
+/// there still are. Those of a host that leaves count until its agent has ended, so that the first
+/// view does not begin with them.
+void HostSupervision::expect_placed(Actions& actions) {
+  if (phase_ != JobPhase::kForming || has_begun_) return;
+  int placed = 0;
+  for (const auto& [name, place] : places_) placed += place.alive ? place.workers : 0;
+  if (std::exchange(expected_, std::max(1, placed)) == expected_) return;
+  actions.emplace_back(Say{"the hosts have changed: the job begins with " + count(expected_)});
+  actions.emplace_back(Expect{expected_});
 }
 
 void HostSupervision::begin(const HostList& hosts, TimePoint now, Actions& actions) {
@@ -181,8 +197,8 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
     if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
     // The list may name the host again while its workers leave.
     const bool wanted = std::exchange(place.leaving, false) && place.listed && place.slots > 0;
-    if (!wanted || place.drained_by_user) return;
-    return start(event.host, place, room_to_target(), now, actions);
+    if (wanted && !place.drained_by_user) start(event.host, place, room_to_target(), now, actions);
+    return expect_placed(actions);
   }
   agent_failed(event, place, now, actions);
 }

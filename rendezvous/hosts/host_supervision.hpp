@@ -135,6 +135,7 @@ class HostSupervision {
   void shrink(const HostList& hosts, Actions& actions);
   void grow(Place& place, const Host& host, Actions& actions);
   void start(const std::string& host, Place& place, int np, TimePoint now, Actions& actions);
+  void expect_placed(Actions& actions);
   void agent_failed(const AgentEnded& event, Place& place, TimePoint now, Actions& actions);
   Milliseconds time_to_come() const;
   void give_up_overdue_agents(TimePoint now, Actions& actions);

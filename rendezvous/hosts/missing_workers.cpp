@@ -48,4 +48,11 @@ std::string missing_workers(int began, const rendezvous::StatusReply& last) {
   return launcher::fewer_workers(began, static_cast<int>(finished.size()), missing);
 }
 
+int known_workers(const rendezvous::StatusReply& last) {
+  std::set<std::string> labels;
+  for (const auto& member : last.view.members) labels.insert(member.label);
+  for (const auto& departed : last.departed) labels.insert(departed.label);
+  return static_cast<int>(labels.size());
+}
+
 }  // namespace elastic::hosts

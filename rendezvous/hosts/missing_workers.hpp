@@ -10,4 +10,7 @@ namespace elastic::hosts {
 /// fewer than the `began` ones of its beginning; otherwise empty.
 std::string missing_workers(int began, const rendezvous::StatusReply& last);
 
+/// Workers that were members at some time, by the server's last word.
+int known_workers(const rendezvous::StatusReply& last);
+
 }  // namespace elastic::hosts

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/hosts/missing_workers.hpp"
 #include "rendezvous/launcher/exit_code.hpp"
 
 namespace elastic::hosts {
@@ -448,6 +449,57 @@ TEST(HostSupervision, AgentsThatDoNotEndAreEnded) {
   EXPECT_EQ(world.ends, 1);
   world.passes(Milliseconds(10000));
   EXPECT_EQ(world.kills, 1);
+}
+
+/// As an edit of the list, or `ctl drain`, while the workers start.
+TEST(HostSupervision, TheFirstViewWaitsForNoWorkerOfAHostThatHasLeft) {
+  World world;
+  world.happens(ListChanged{{{"a", 2}, {"b", 2}, {"c", 2}}});
+  EXPECT_EQ(world.expected, 6);
+  world.happens(ListChanged{{{"b", 2}, {"c", 2}}});
+  EXPECT_THAT(world.limited, ElementsAre("a: 0"));
+  EXPECT_FALSE(world.expected) << "its workers are still there";
+  world.happens(AgentEnded{"a", code(75), ""});
+  EXPECT_EQ(world.expected, 4);
+  EXPECT_EQ(world.supervision.expected(), 4);
+  EXPECT_THAT(world.said, HasSubstr("the hosts have changed: the job begins with 4 workers"));
+  world.passes(Milliseconds(5000));
+  world.happens(Counted{{{"b", 2}, {"c", 2}}, {"b"}});
+  world.happens(AgentEnded{"b", code(75), ""});
+  EXPECT_EQ(world.expected, 2);
+  world.runs();
+  world.happens(ListChanged{{{"c", 2}, {"d", 2}}});
+  EXPECT_FALSE(world.expected) << "the job has begun";
+}
+
+/// With -np its workers are added where there is room, once the job runs.
+TEST(HostSupervision, AHostThatReplacesAnotherOneAtTheStartBringsWorkersToTheFirstView) {
+  World world({.np = 4});
+  world.happens(ListChanged{{{"a", 2}, {"b", 4}}});
+  world.happens(ListChanged{{{"b", 4}, {"c", 1}}});
+  EXPECT_THAT(world.started, ElementsAre("c 2: 1 of 1"));
+  EXPECT_EQ(world.expected, 5);
+  world.happens(AgentEnded{"a", code(75), ""});
+  EXPECT_EQ(world.expected, 3);
+  world.passes(Milliseconds(5000));
+  world.runs();
+  world.happens(Counted{{{"b", 2}, {"c", 1}}, {}, true});
+  EXPECT_EQ(world.added, 1);
+}
+
+/// The first view may have been too short to be seen, and smaller than it was to be.
+TEST(HostSupervision, KnownWorkersAreThoseThatWereMembers) {
+  rendezvous::StatusReply last;
+  last.view.members.resize(2);
+  last.view.members[0].label = "slot-1.0";
+  last.view.members[1].label = "slot-1.1";
+  EXPECT_EQ(known_workers(last), 2);
+  EXPECT_EQ(missing_workers(known_workers(last), last), "");
+  last.departed.push_back({.label = "slot-2.0", .how = "lost", .why = ""});
+  last.departed.push_back({.label = "slot-1.0", .how = "finished", .why = ""});
+  EXPECT_EQ(known_workers(last), 3);
+  EXPECT_THAT(missing_workers(known_workers(last), last),
+              HasSubstr("began with 3 workers and ended with 2: worker slot-2.0 was lost"));
 }
 
 }  // namespace
