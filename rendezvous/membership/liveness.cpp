@@ -25,6 +25,8 @@ void Liveness::set_pace(Milliseconds period, Milliseconds evict_after, TimePoint
 
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
   const bool heard_no_member = hears_no_member(now);
+  // The new one was not late itself: the others are, by the time for which none was heard.
+  if (heard_no_member) note_lateness(now - newest_ - period_, now);
   if (signs_.empty()) oldest_ = now;
   signs_[incarnation] = {now, now, now};
   newest_ = std::max(newest_, now);
