@@ -12,6 +12,8 @@ namespace elastic::hosts {
 namespace {
 
 constexpr int kMostSlots = 4096;
+/// Bytes of the word on what is wrong with a line.
+constexpr std::size_t kMostOfLine = 300;
 constexpr std::string_view kSpace = " \t\r";
 
 Status invalid(const std::string& message) {
@@ -147,7 +149,9 @@ Result<HostList> parse_host_lines(std::string_view text, int usual_slots,
     if (line.empty()) return Status();
     const auto host = parse_line(line, usual_slots);
     if (!host.ok()) {
-      return invalid(source + ", line " + std::to_string(number) + ": " + host.status().message());
+      std::string wrong = host.status().message();
+      if (wrong.size() > kMostOfLine) wrong.replace(kMostOfLine, wrong.size(), " ...");
+      return invalid(source + ", line " + std::to_string(number) + ": " + wrong);
     }
     add(hosts, host.value());
     return Status();

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <utility>
 
 #include <boost/asio/awaitable.hpp>
@@ -27,6 +27,9 @@ namespace {
 constexpr Milliseconds kBetweenLooks{1000};
 constexpr Milliseconds kScriptLimit{10000};
 
+/// Ten thousand hosts and more.
+constexpr std::size_t kMostListBytes = std::size_t{1} << 20;
+
 Result<std::string> read_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -35,14 +38,20 @@ Result<std::string> read_file(const std::string& path) {
                                           " cannot be read: it is no regular file, and is read "
                                           "again and again");
   }
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || (text.str().empty() && file.bad())) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostListBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || !file.is_open()) {
     return Status(Code::kUnavailable,
                   "--hostfile " + path + " cannot be read: " + std::strerror(errno));
   }
-  return text.str();
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMostListBytes) {
+    return Status(Code::kUnavailable, "--hostfile " + path + " is longer than " +
+                                          std::to_string(kMostListBytes) +
+                                          " bytes, and is no list of hosts");
+  }
+  return text;
 }
 
 std::string last_line(std::string text) {

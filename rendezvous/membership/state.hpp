@@ -292,7 +292,7 @@ class Membership::State {
   std::vector<Worker*> by_rank_;             ///< members of `view_` in `workers_`; null: gone
   std::map<std::string, Absence> absences_;  ///< of members in `workers_`
   std::optional<Outage> outage_;
-  /// Of the members of `view_` when the job ended, by incarnation.
+  /// The progress of the members of `view_` when the job ended, by incarnation.
   std::map<std::string, StatusReply::Progress> last_progress_;
   std::map<std::string, Farewell> former_;  ///< former members, with the farewell of each
   Liveness liveness_;

@@ -191,7 +191,7 @@ class Launchers {
   }
 
   /// Whether the launchers of `host` have said, since they were told, that they run at most `slots`
-  /// workers. What is sent on a connection that breaks may not arrive.
+  /// workers. A message on a connection that breaks may not arrive.
   bool have_heard_limit(const std::string& host, int slots) const {
     const auto is_meant = meaning(host);
     bool any = false;

@@ -281,6 +281,8 @@ TEST_F(HostsJobTest, HostsComeAndGoAsTheFileIsEdited) {
   ASSERT_TRUE(says("line 1: 'slots=two' has no number of slots; going on with the list"));
   list("# none\n");
   ASSERT_TRUE(says("the list of hosts is empty; going on with the list before"));
+  list(std::string(2'000'000, '\0'));
+  ASSERT_TRUE(says("is longer than 1048576 bytes, and is no list of hosts; going on"));
   std::filesystem::remove(file_);
   std::filesystem::create_directory(file_);
   ASSERT_TRUE(says("cannot be read: it is no regular file"));

@@ -400,7 +400,7 @@ TEST_F(RendezvousTest, AHostIsDrainedOnceReplacementsHaveCome) {
   EXPECT_TRUE(eventually([&] { return ended; }));
 }
 
-/// What the server sends on a connection that is about to break may not arrive.
+/// A message on a connection that is about to break may not arrive.
 TEST_F(RendezvousTest, ALauncherThatComesBackIsToldItsLimitAgainUntilItHasSaidSo) {
   serve(options(1));
   form(1);

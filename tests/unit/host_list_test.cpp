@@ -58,6 +58,7 @@ TEST(HostList, SaysWhatCannotBeRead) {
   EXPECT_THAT(lines("a slot=2"), HasSubstr("file, line 1: 'slot=2' is not slots=N"));
   EXPECT_THAT(lines("a 2"), HasSubstr("'2' is not slots=N"));
   EXPECT_THAT(lines("a;reboot"), HasSubstr("'a;reboot' is no name of a host"));
+  EXPECT_LT(lines(std::string(100'000, '-')).size(), 1000U);
 }
 
 TEST(HostList, NoNameIsTakenForAnOptionOfSsh) {
