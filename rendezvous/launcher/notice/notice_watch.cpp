@@ -112,7 +112,7 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
   asio::awaitable<Answer> ask_command() {
     launcher::Script script{source_.address, environment_, guardian_pipe_};
     const auto ended = co_await launcher::run_script(io_, std::move(script), kScriptLimit);
-    if (!ended.ok()) co_return ended.status().within("--notice command:" + source_.address);
+    if (!ended.ok()) co_return ended.status().within("command:" + source_.address);
     const launcher::ExitStatus& status = ended.value().status;
     if (status.signal == 0 && (status.code == kNoCommand || status.code == kCannotExecute)) {
       co_return Status(Code::kUnavailable, "command:" + source_.address + ": it " + status.text());
