@@ -326,8 +326,8 @@ enum {
   ELASTIC_FINISHED = 0,    /* the body returned ELASTIC_OK: the training is done */
   ELASTIC_WAS_REMOVED = 1, /* this worker was asked to leave; the others go on */
   ELASTIC_WAS_STOPPED = 2, /* the job was asked to stop */
-  ELASTIC_LEFT_OUT = 3     /* the job finished; this worker came too late or had been given
-                              up, so its state is not final */
+  ELASTIC_LEFT_OUT = 3     /* the job finished or was stopped; this worker came too late or had
+                              been given up, so its state is not final */
 };
 
 /* Trains: see Context::run. `body` returns ELASTIC_OK when the training is done. If an elastic call
