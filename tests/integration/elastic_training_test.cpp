@@ -196,6 +196,24 @@ TEST(ElasticTraining, ControlCanStopTheJob) {
   EXPECT_EQ(count(job, "stopped"), 2) << job.output();
 }
 
+/// It has no state that a program could save.
+TEST(ElasticTraining, AWorkerThatWaitsToJoinWhenTheJobIsStoppedIsLeftOut) {
+  TrainerJob job({"-np", "2", "--max-np", "3"}, "held");
+  ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
+  std::ofstream(job.folder() / "hold") << "";
+  ASSERT_TRUE(job.control({"add", "1"}));
+  ASSERT_TRUE(eventually(kLong, [&] {
+    std::string status;
+    return job.control({"status", "--json"}, &status) &&
+           status.find(R"("state":"joining")") != std::string::npos;
+  })) << job.output();
+  ASSERT_TRUE(job.control({"stop"}));
+  std::filesystem::remove(job.folder() / "hold");
+  EXPECT_TRUE(job.launcher().wait(kLong).has_value()) << "hangs\n" << job.output();
+  EXPECT_EQ(count(job, "stopped"), 2) << job.output();
+  EXPECT_EQ(count(job, "left"), 1) << job.output();
+}
+
 TEST(ElasticTraining, KilledWorkerIsReplacedByAJoiner) {
   TrainerJob job({"-np", "3", "--max-restarts", "1"});
   ASSERT_TRUE(job.wait_until_trained(3)) << job.output();

@@ -12,10 +12,11 @@
 // saves checkpoints, and the one in slot 0 stops itself once between a commit and a save; it tells
 // in refused.<pid> or saved.<pid> how that ended). With "device" nothing does, and its sums are
 // made of tensors on a CUDA device; with "moved" nothing does, and a vector of the state moves its
-// elements in every step; with "named" nothing does, and another thread makes named allreduces all
-// the time.
+// elements in every step; with "held" nothing does, and no step ends while there is a file "hold";
+// with "named" nothing does, and another thread makes named allreduces all the time.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -172,6 +173,9 @@ class Trainer {
       if (mode_ == "moved") weights_ = std::vector<double>(weights_);
       if (mode_ == "resized" && slot_ == "1" && own == 5) weights_.push_back(0);
       fuse_.arm();
+      while (mode_ == "held" && std::filesystem::exists(folder_ + "/hold")) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
       state_.commit();
       if (mode_ == "zombie" && elastic::rank() == 0) save_checkpoint(own);
       if (own == kStepsUntilTrained) tell(folder_ + "/trained." + pid_, slot_);
