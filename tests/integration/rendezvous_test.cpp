@@ -25,6 +25,40 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+/// A launcher's connection, and how often it was told what.
+struct Launcher {
+  std::shared_ptr<Connection> connection;
+  int limits = 0;
+  int answers = 0;  // to StatusRequest
+  bool ended = false;
+};
+
+class LauncherConnectionTest : public RendezvousTest {
+ protected:
+  /// Enlists on a connection of its own.
+  std::shared_ptr<Launcher> launcher(const Enlist& its) {
+    auto made = std::make_shared<Launcher>();
+    const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+    EXPECT_TRUE(dialed.ok());
+    if (!dialed.ok()) return made;
+    made->connection = dialed.value();
+    asio::co_spawn(io_, listen(made),
+                   [made](std::exception_ptr /*thrown*/) { made->ended = true; });
+    made->connection->send(its);
+    return made;
+  }
+
+ private:
+  static asio::awaitable<void> listen(std::shared_ptr<Launcher> launcher) {
+    while (true) {
+      const Result<Message> message = co_await launcher->connection->read();
+      if (!message.ok()) co_return;
+      launcher->limits += std::holds_alternative<Limited>(message.value()) ? 1 : 0;
+      launcher->answers += std::holds_alternative<StatusReply>(message.value()) ? 1 : 0;
+    }
+  }
+};
+
 TEST_F(RendezvousTest, WorkersFormAView) {
   serve(options(3));
   form(3);
@@ -401,53 +435,32 @@ TEST_F(RendezvousTest, AHostIsDrainedOnceReplacementsHaveCome) {
 }
 
 /// A message on a connection that is about to break may not arrive.
-TEST_F(RendezvousTest, ALauncherThatComesBackIsToldItsLimitAgainUntilItHasSaidSo) {
+TEST_F(LauncherConnectionTest, ALauncherThatComesBackIsToldItsLimitAgainUntilItHasSaidSo) {
   serve(options(1));
   form(1);
-  const Enlist launcher{.id = "a", .host = "h", .slots = 1};
-  std::vector<std::shared_ptr<Connection>> connections;
-  std::vector<int> limits(3);  // told on each of them
-  std::size_t ended = 0;
-  const auto connect = [&](const Enlist& numbers) {
-    const std::size_t index = connections.size();
-    const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
-    ASSERT_TRUE(dialed.ok());
-    connections.push_back(dialed.value());
-    asio::co_spawn(
-        io_,
-        [peer = dialed.value(), &told = limits[index]]() -> asio::awaitable<void> {
-          while (true) {
-            const Result<Message> message = co_await peer->read();
-            if (!message.ok()) co_return;
-            told += std::holds_alternative<Limited>(message.value()) ? 1 : 0;
-          }
-        },
-        [&](std::exception_ptr /*thrown*/) { ++ended; });
-    dialed.value()->send(numbers);
-    ASSERT_TRUE(eventually(
-        [&] { return !status().launchers->empty() && status().launchers->front().connected; }));
+  const Enlist numbers{.id = "a", .host = "h", .slots = 1};
+  const auto connected = [&] { return status().launchers->front().connected; };
+  const auto disconnect = [&](const std::shared_ptr<Launcher>& its) {
+    its->connection->abort("the network fails");
+    ASSERT_TRUE(eventually([&] { return its->ended && !connected(); }));
   };
-  const auto disconnect = [&] {
-    connections.back()->abort("the network fails");
-    ASSERT_TRUE(eventually([&] { return !status().launchers->front().connected; }));
-  };
-  connect(launcher);
+  const auto first = launcher(numbers);
+  ASSERT_TRUE(eventually([&] { return !status().launchers->empty(); }));
   EXPECT_TRUE(std::get<Done>(ask(LimitRequest{"h", 0, {}}).value()).ok);
-  ASSERT_TRUE(eventually([&] { return limits[0] == 1; }));
-  disconnect();
-  connect(launcher);
-  ASSERT_TRUE(eventually([&] { return limits[1] == 1; })) << "it has not said that it knows";
+  ASSERT_TRUE(eventually([&] { return first->limits == 1; }));
+  disconnect(first);
+  const auto second = launcher(numbers);
+  ASSERT_TRUE(eventually([&] { return second->limits == 1; })) << "it has not said that it knows";
   EXPECT_EQ(status().launchers->front().slots, 0);
-  Enlist limited = launcher;
+  disconnect(second);
+  Enlist limited = numbers;
   limited.slots = 0;
-  connections.back()->send(limited);
-  disconnect();
-  connect(limited);
+  const auto third = launcher(limited);
+  third->connection->send(StatusRequest{});
+  ASSERT_TRUE(eventually([&] { return third->answers == 1; }));
+  EXPECT_EQ(third->limits, 0) << "a limit would have come before the answer";
   EXPECT_EQ(status().launchers->front().slots, 0);
-  connections.back()->send(limited);
-  disconnect();
-  EXPECT_EQ(limits[2], 0);
-  EXPECT_TRUE(eventually([&] { return ended == 3; }));
+  disconnect(third);
 }
 
 /// The workers of a host that was drained before may be members until their next step boundary.
@@ -510,27 +523,12 @@ TEST_F(RendezvousTest, WorkersThatAreToLeaveAreNotCountedForAnotherDrain) {
 }
 
 /// As agents in containers. A launcher's own request, on a signal or a notice, has its number.
-TEST_F(RendezvousTest, HostsOfOneNameAreDrainedOneByOne) {
+TEST_F(LauncherConnectionTest, HostsOfOneNameAreDrainedOneByOne) {
   serve(options(1));
   form(1);
-  std::vector<std::shared_ptr<Connection>> launchers;
-  std::vector<int> limits(3);  // that were told to each
-  int ended = 0;
-  for (std::size_t number = 0; number < limits.size(); ++number) {
-    const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
-    ASSERT_TRUE(dialed.ok());
-    launchers.push_back(dialed.value());
-    asio::co_spawn(
-        io_,
-        [peer = launchers.back(), &told = limits[number]]() -> asio::awaitable<void> {
-          while (true) {
-            const Result<Message> message = co_await peer->read();
-            if (!message.ok()) co_return;
-            told += std::holds_alternative<Limited>(message.value()) ? 1 : 0;
-          }
-        },
-        [&](std::exception_ptr /*thrown*/) { ++ended; });
-    launchers.back()->send(Enlist{.id = "id-" + std::to_string(number), .host = "vm", .slots = 1});
+  std::vector<std::shared_ptr<Launcher>> launchers;
+  for (int number = 0; number < 3; ++number) {
+    launchers.push_back(launcher({.id = "id-" + std::to_string(number), .host = "vm", .slots = 1}));
     ASSERT_TRUE(eventually([&] { return status().launchers->size() == launchers.size(); }));
   }
   const auto done = [](const Result<Message>& answer) { return std::get<Done>(answer.value()); };
@@ -538,13 +536,16 @@ TEST_F(RendezvousTest, HostsOfOneNameAreDrainedOneByOne) {
   EXPECT_FALSE(refused.ok);
   EXPECT_EQ(refused.text, "3 hosts are called vm: drain one by its number: 0, 1, 2");
   EXPECT_THAT(done(ask(LimitRequest{"1", 0, {}})).text, HasSubstr("the host vm (number 1)"));
-  ASSERT_TRUE(eventually([&] { return limits[1] == 1; }));
-  launchers[2]->send(LimitRequest{"2", 0, {}});
-  ASSERT_TRUE(eventually([&] { return limits[2] == 1; }));
-  EXPECT_EQ(limits, (std::vector<int>{0, 1, 1}));
+  ASSERT_TRUE(eventually([&] { return launchers[1]->limits == 1; }));
+  launchers[2]->connection->send(LimitRequest{"2", 0, {}});
+  ASSERT_TRUE(eventually([&] { return launchers[2]->limits == 1; }));
+  EXPECT_EQ(launchers[0]->limits, 0);
+  EXPECT_EQ(launchers[1]->limits, 1);
   EXPECT_EQ(status().launchers->at(0).slots, 1);
-  for (const auto& launcher : launchers) launcher->abort("done");
-  EXPECT_TRUE(eventually([&] { return ended == 3; }));
+  for (const auto& each : launchers) each->connection->abort("done");
+  EXPECT_TRUE(eventually([&] {
+    return std::ranges::all_of(launchers, [](const auto& each) { return each->ended; });
+  }));
 }
 
 /// On another host, where the server cannot see it, and with no member there to ask.

@@ -173,6 +173,7 @@ class Trainer {
       if (mode_ == "moved") weights_ = std::vector<double>(weights_);
       if (mode_ == "resized" && slot_ == "1" && own == 5) weights_.push_back(0);
       fuse_.arm();
+      // The test is another process, which takes the file away.
       while (mode_ == "held" && std::filesystem::exists(folder_ + "/hold")) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
