@@ -21,23 +21,44 @@ enum class Kind : std::uint8_t {
   kReduceScatter,
   kBarrier,
   kTransfer,  ///< state from the workers that have it to those that do not
-  kMismatch,  ///< ranks submitted one name with different shapes: ends in an error on all of them
+  kMismatch,  ///< ranks submitted one name with different shapes, or this rank cannot make the call
+              ///< that it was asked for: ends in an error on all of them
+  // 8 to 10 are transport::OwnCall.
+  kAlltoall = 11,
+  kGather,
+  kScatter,
+  kReduce,
+  kScan,
 };
 static_assert(static_cast<unsigned>(Kind::kMismatch) <
-                  static_cast<unsigned>(transport::OwnCall::kStateSize),
+                      static_cast<unsigned>(transport::OwnCall::kStateSize) &&
+                  static_cast<unsigned>(Kind::kAlltoall) >
+                      static_cast<unsigned>(transport::OwnCall::kStepTimes) &&
+                  static_cast<unsigned>(Kind::kScan) <= transport::Fingerprint::kKindMask,
               "numbers of calls travel, and belong to one kind each");
+
+/// The kinds that only the native backend performs, beside those that move no tensors. All of them
+/// have one section.
+constexpr bool is_personal(Kind kind) {
+  return kind >= Kind::kAlltoall;
+}
 
 /// One collective as a backend sees it.
 struct Call {
   Kind kind = Kind::kBarrier;
   ReduceOp redop = ReduceOp::kSum;  ///< kAverage: the backend sums Payload::data, and the caller
                                     ///< divides
-  int root = 0;                     ///< kBroadcast: rank in this backend's view
-  std::vector<Section> sections;    ///< allgather: this rank's block; ranks may differ in count
-  std::vector<int> donors;          ///< kTransfer: ranks that have the data
-  std::vector<int> receivers;       ///< kTransfer: ranks that lack it
-  std::string error;                ///< this rank's text for the error if the calls do not match;
-                                    ///< kMismatch: the text of the error
+  int root = 0;                     ///< of the kinds that have one: rank in this backend's view
+  std::vector<Section> sections;  ///< allgather, gather: this rank's block; alltoall, scatter: all
+                                  ///< blocks that this rank gives; ranks may differ in count
+  std::vector<std::uint64_t>
+      counts;                  ///< kAlltoall, and kScatter on the root: elements for each rank
+  bool ragged = false;         ///< kAlltoall: other ranks may have other counts
+  bool exclusive = false;      ///< kScan: without this rank's own contribution
+  std::vector<int> donors;     ///< kTransfer: ranks that have the data
+  std::vector<int> receivers;  ///< kTransfer: ranks that lack it
+  std::string error;           ///< this rank's text for the error if the calls do not match;
+                               ///< kMismatch: the text of the error
   transport::Fingerprint fingerprint;
   /// Phase of the native backend's frames. OpTag::kLater or more: the ranks have already met in
   /// this call at this position, and have compared their calls.
@@ -52,9 +73,10 @@ struct SmallCall {
   transport::Fingerprint fingerprint;  ///< that of the same call to `run`
 };
 
-/// \returns the bytes of an allgather of `counts[rank]` elements from each rank. The counts come
+/// \returns the bytes of blocks of `counts[rank]` elements for or from each rank. The counts come
 /// over the wire: kInvalidArgument, the same on all ranks, if they add up to more than 2^40 bytes.
-inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& counts,
+inline Result<std::size_t> gathered_bytes(const std::string& call,
+                                          const std::vector<std::uint64_t>& counts,
                                           std::size_t element) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   std::uint64_t total = 0;
@@ -64,10 +86,10 @@ inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& coun
       if (total <= kMost) continue;
     }
     return Status(Code::kInvalidArgument,
-                  "allgather: the block of rank " + std::to_string(rank) + " has " +
+                  call + ": the block of rank " + std::to_string(rank) + " has " +
                       std::to_string(counts[rank]) + " elements of " + std::to_string(element) +
                       " bytes; with those of the ranks before, that is more than the 2^40 bytes "
-                      "that an allgather takes");
+                      "that one call takes");
   }
   return static_cast<std::size_t>(total);
 }

@@ -50,6 +50,11 @@ bool Payload::own_block_complete() const {
   return blocks != nullptr && blocks->own_block_complete;
 }
 
+bool Payload::of_this_rank() const {
+  const Blocks* const blocks = blocks_of(*this);
+  return blocks != nullptr && blocks->of_this_rank;
+}
+
 DeviceTensors* Payload::on_device() const {
   const auto* has = std::get_if<OnDevice>(&form);
   return has == nullptr ? nullptr : has->tensors;

@@ -58,12 +58,13 @@ struct ZeroCopyTensors {
   std::span<const ZeroCopyTensor> tensors;
 };
 
-/// The result of an allgather or a reduce_scatter. Payload::data has all blocks in rank order, or
-/// only this rank's.
+/// The result of a collective whose ranks give or get blocks. Payload::data has all blocks of an
+/// allgather in rank order; otherwise what this rank gets.
 struct Blocks {
-  std::vector<std::uint64_t> counts;  ///< elements of each rank
-  bool own_block_complete = false;    ///< of a reduce_scatter that failed: Payload::data has this
-                                      ///< rank's block all the same
+  std::vector<std::uint64_t> counts;  ///< elements of each rank; none where there are no blocks
+  bool own_block_complete = false;  ///< of a call that failed: Payload::data has this rank's result
+                                    ///< all the same
+  bool of_this_rank = false;        ///< no other rank has this result or can use it
 };
 
 /// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is
@@ -103,6 +104,7 @@ struct Payload {
   std::span<const ZeroCopyTensor> zero_copy() const;
   std::span<const std::uint64_t> counts() const;  ///< also of a result on a device
   bool own_block_complete() const;                ///< also of a result on a device
+  bool of_this_rank() const;                      ///< also of a result on a device
   DeviceTensors* on_device() const;
   DeviceResult* device_result() const;
 

@@ -32,6 +32,37 @@ std::string named(std::span<const char* const> names, std::size_t index) {
 }
 
 constexpr auto kFirstOwnCall = static_cast<std::size_t>(OwnCall::kStateSize);
+constexpr auto kLastOwnCall = static_cast<std::size_t>(OwnCall::kStepTimes);
+
+bool is_own_call(std::size_t number) {
+  return number >= kFirstOwnCall && number <= kLastOwnCall;
+}
+
+// The numbers of collectives::Kind, which this folder does not know.
+constexpr std::size_t kAllreduce = 1;
+constexpr std::size_t kBroadcast = 2;
+constexpr std::size_t kAllgather = 3;
+constexpr std::size_t kReduceScatter = 4;
+constexpr std::size_t kBarrier = 5;
+constexpr std::size_t kStateTransfer = 6;
+constexpr std::size_t kAlltoall = 11;
+constexpr std::size_t kGather = 12;
+constexpr std::size_t kScatter = 13;
+constexpr std::size_t kReduce = 14;
+constexpr std::size_t kScan = 15;
+
+bool reduces(std::size_t kind) {
+  return kind == kAllreduce || kind == kReduceScatter || kind == kReduce || kind == kScan;
+}
+bool has_root(std::size_t kind) {
+  return kind == kBroadcast || kind == kGather || kind == kScatter || kind == kReduce;
+}
+/// Whether the fingerprint has no number of elements.
+bool may_differ_in_count(const Fingerprint& fingerprint) {
+  const std::size_t kind = fingerprint.call();
+  return kind == kAllgather || kind == kGather || kind == kScatter ||
+         (kind == kAlltoall && (fingerprint.redop & Fingerprint::kRagged) != 0);
+}
 
 static_assert(kBackendNames.size() <= 1U << (8 - Fingerprint::kKindBits));
 
@@ -49,39 +80,45 @@ std::string describe_root(std::uint32_t detail) {
 }  // namespace
 
 std::string describe_kind(std::uint8_t kind) {
-  static constexpr std::array kKinds = {"call 0",         "allreduce",      "broadcast",
-                                        "allgather",      "reduce_scatter", "barrier",
-                                        "state transfer", "mismatch"};
-  static constexpr std::array kOwnCalls = {"elastic::run, which synchronises the state",
-                                           "the comparison of the state in elastic::run",
-                                           "the comparison of step times in State::commit"};
-  const std::size_t number = kind & Fingerprint::kKindMask;
-  const std::size_t own = number - kFirstOwnCall;
-  return number >= kFirstOwnCall && own < kOwnCalls.size() ? kOwnCalls[own] : named(kKinds, number);
+  static constexpr std::array kKinds = {"call 0",
+                                        "allreduce",
+                                        "broadcast",
+                                        "allgather",
+                                        "reduce_scatter",
+                                        "barrier",
+                                        "state transfer",
+                                        "mismatch",
+                                        "elastic::run, which synchronises the state",
+                                        "the comparison of the state in elastic::run",
+                                        "the comparison of step times in State::commit",
+                                        "alltoall",
+                                        "gather",
+                                        "scatter",
+                                        "reduce",
+                                        "scan"};
+  static_assert(kKinds.size() == Fingerprint::kKindMask + 1);
+  return kKinds[kind & Fingerprint::kKindMask];
 }
 
 bool waits_for_state(std::uint8_t kind) {
-  constexpr std::size_t kStateTransfer = 6;
   const std::size_t number = kind & Fingerprint::kKindMask;
   return number == kStateTransfer || number == static_cast<std::size_t>(OwnCall::kStateHashes);
 }
 
 std::string describe(const Fingerprint& fingerprint) {
   static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
-  constexpr std::size_t kBroadcast = 2;
-  constexpr std::size_t kBarrier = 5;
-  constexpr std::size_t kAllgather = 3;
   constexpr std::uint8_t kManyTensors = 255;
 
   const std::size_t kind = fingerprint.kind & Fingerprint::kKindMask;
   const std::size_t performer = fingerprint.kind >> Fingerprint::kKindBits;
   const std::string by = performer == 0 ? "" : ", by " + performer_name(performer);
   std::string text = describe_kind(fingerprint.kind);
-  if (kind >= kFirstOwnCall) return text + by;
+  if (is_own_call(kind)) return text + by;
+  if (kind == kScan && fingerprint.detail == Fingerprint::kExclusive) text = "exscan";
   if (kind == kBarrier && fingerprint.detail != 0) {  // in which members meet without the root
     return ((fingerprint.detail & Fingerprint::kRootWorker) != 0
-                ? "broadcast from " + describe_root(fingerprint.detail) + ", which is no member"
-                : "broadcast whose root is gone") +
+                ? "call whose root is " + describe_root(fingerprint.detail) + ", which is no member"
+                : "call whose root is gone") +
            by;
   }
   if (kind == kBarrier) return text + by;
@@ -89,17 +126,20 @@ std::string describe(const Fingerprint& fingerprint) {
     text += " of " + std::to_string(fingerprint.tensors) +
             (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +
             std::to_string(fingerprint.count) + " elements";
-  } else if (kind == kAllgather) {
+  } else if (may_differ_in_count(fingerprint)) {
     text += " of " + named(kDTypeNames, fingerprint.dtype);
   } else {
     text +=
         " of " + std::to_string(fingerprint.count) + " " + named(kDTypeNames, fingerprint.dtype);
   }
-  if (kind == kBroadcast) text += " from " + describe_root(fingerprint.detail);
-  const bool reduces = kind == 1 || kind == 4;
+  if (kind == kAlltoall && !may_differ_in_count(fingerprint)) text += " for each rank";
+  if (has_root(kind)) {
+    text += (kind == kBroadcast || kind == kScatter ? " from " : " to ") +
+            describe_root(fingerprint.detail);
+  }
   constexpr unsigned kCast = Fingerprint::kCast;
-  if (reduces) text += ", " + named(kOps, fingerprint.redop & ~kCast);
-  if (reduces && (fingerprint.redop & kCast) != 0) text += ", cast";
+  if (reduces(kind)) text += ", " + named(kOps, fingerprint.redop & ~kCast);
+  if (reduces(kind) && (fingerprint.redop & kCast) != 0) text += ", cast";
   return text + by;
 }
 

@@ -15,14 +15,21 @@ namespace elastic::transport {
 struct Fingerprint {
   std::uint8_t kind = 0;     ///< collectives::Kind or OwnCall; above kKindBits the backend
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
-  std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kCast where tensors travel as halves
+  std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kCast where tensors travel as halves; of
+                             ///< an alltoall kRagged or 0
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
-  std::uint32_t detail = 0;  ///< root of a broadcast; hash of a group's shapes or a gathered row's
-  std::uint64_t count = 0;   ///< elements over all tensors; 0 where ranks may differ
+  std::uint32_t detail = 0;  ///< root; hash of a group's shapes or of the row of gathered blocks;
+                             ///< of a scan kExclusive or 0
+  std::uint64_t count = 0;   ///< elements over all tensors, of an alltoall for each rank; 0 where
+                             ///< ranks may differ; of a gather the hash of the row
 
   static constexpr unsigned kKindBits = 4;
   static constexpr unsigned kKindMask = (1U << kKindBits) - 1;
   static constexpr std::uint8_t kCast = 0x80;
+  /// In `redop` of an alltoall: the blocks may have different sizes.
+  static constexpr std::uint8_t kRagged = 0x40;
+  /// In `detail` of a scan: without the rank's own contribution.
+  static constexpr std::uint32_t kExclusive = 1;
   /// In `detail`: the root is named as a worker, of whose id the other bits follow.
   static constexpr std::uint32_t kRootWorker = 0x80000000;
   static constexpr std::uint32_t root_worker(std::uint64_t id) {

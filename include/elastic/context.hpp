@@ -19,6 +19,7 @@
 #include "elastic/learning_rate.hpp"
 #include "elastic/options.hpp"
 #include "elastic/results.hpp"
+#include "elastic/root.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
@@ -291,11 +292,7 @@ class ELASTIC_API Context {
   template <Element T>
   Gathered<T> allgather(std::span<const T> block) {
     Gathered<T> result;
-    result.contributors = allgather(
-        view(block), [&](std::span<const std::byte> bytes, std::vector<std::size_t> counts) {
-          copy_out(bytes, result.values);
-          result.counts = std::move(counts);
-        });
+    result.contributors = allgather(view(block), take_into(result));
     return result;
   }
 
@@ -328,11 +325,7 @@ class ELASTIC_API Context {
   template <Element T>
   Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
     Scattered<T> result;
-    result.contributors =
-        reduce_scatter(view(data), op, [&](std::span<const std::byte> bytes, std::size_t offset) {
-          copy_out(bytes, result.values);
-          result.offset = offset;
-        });
+    result.contributors = reduce_scatter(view(data), op, take_into(result));
     return result;
   }
 
@@ -353,19 +346,170 @@ class ELASTIC_API Context {
   ScatteredPart reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op = ReduceOp::kSum,
                                CudaStream stream = {});
 
+  /// Gives each member a block, and gets one from each, in rank order. With `counts` the blocks may
+  /// differ in size, and all members give counts; without, all blocks have the same size, the same
+  /// on all members. Block i is for the member that had rank i when this program last asked for
+  /// rank, size, generation or members; `to` names the workers instead (BlocksView).
+  ///
+  /// If a member dies, the call returns on the survivors: the blocks that they gave each other
+  /// without those of the dead, or, if all survivors had those already, with them. Contributors
+  /// and counts say which.
+  /// \returns the blocks, and the elements that each contributor gave.
+  /// \throws Error as every collective; also kMismatch, on all members, where the blocks of one do
+  ///   not fit its tensor or the number of workers, or a member has no block because it joined
+  ///   after this program last asked: ask again and repeat the call.
+  /// \{
+  template <Element T>
+  Gathered<T> alltoall(std::span<const T> data, std::span<const std::size_t> counts = {},
+                       const Contributors& to = {}) {
+    Gathered<T> result;
+    result.contributors = alltoall({view(data), counts, to}, take_into(result));
+    return result;
+  }
+  template <detail::ContiguousRange R>
+  Gathered<detail::ElementOf<R>> alltoall(const R& data, std::span<const std::size_t> counts = {},
+                                          const Contributors& to = {}) {
+    return alltoall(detail::input_of(data), counts, to);
+  }
+  /// \}
+
+  /// The same into `out`, of the same dtype, with the rules of an allgather into a tensor.
+  /// \returns how many elements each contributor gave, and the contributors.
+  /// \throws Error as `alltoall`; also kInvalidArgument, as from an allgather, if the blocks have
+  ///   no room in `out`.
+  GatheredBlocks alltoall(const BlocksView& blocks, TensorView out, CudaStream stream = {});
+
+  /// Gives the root the blocks of all members, which may differ in count.
+  /// \returns on the root the blocks in rank order; on others only the contributors.
+  /// \throws Error as every collective; also kRootLost, on every member, if the root dies before it
+  ///   has all blocks, or the worker named is no member; kMismatch, on every member, for a rank
+  ///   that is not there.
+  /// \{
+  template <Element T>
+  Gathered<T> gather(std::span<const T> block, Root root) {
+    Gathered<T> result;
+    result.contributors = gather(view(block), root, take_into(result));
+    return result;
+  }
+  template <detail::ContiguousRange R>
+  Gathered<detail::ElementOf<R>> gather(const R& block, Root root) {
+    return gather(detail::input_of(block), root);
+  }
+  /// \}
+
+  /// The same into `out` of the root, of the same dtype, with the rules of an allgather into a
+  /// tensor; other members' `out` is not used.
+  /// \returns on the root how many elements each contributor gave; on others the contributors.
+  /// \throws Error as `gather`; also kInvalidArgument, on the root alone, if the blocks have no room
+  ///   in `out`.
+  GatheredBlocks gather(ConstTensorView block, TensorView out, Root root, CudaStream stream = {},
+                        std::span<const std::size_t> row = {});
+
+  /// The root gives each member a block of its tensor: `data`, `counts` and `to` of the root are as
+  /// for an alltoall, and of other members only the type of `data` counts.
+  /// \returns this member's block.
+  /// \throws Error as every collective; also kRootLost, on every member, if the root dies before all
+  ///   survivors have their blocks, or the worker named is no member; kMismatch, on every member,
+  ///   for a rank that is not there, or blocks that do not fit, as from an alltoall.
+  /// \{
+  template <Element T>
+  Scattered<T> scatter(std::span<const T> data, Root root, std::span<const std::size_t> counts = {},
+                       const Contributors& to = {}) {
+    Scattered<T> result;
+    result.contributors = scatter({view(data), counts, to}, root, take_into(result));
+    return result;
+  }
+  template <detail::ContiguousRange R>
+  Scattered<detail::ElementOf<R>> scatter(const R& data, Root root,
+                                          std::span<const std::size_t> counts = {},
+                                          const Contributors& to = {}) {
+    return scatter(detail::input_of(data), root, counts, to);
+  }
+  /// \}
+
+  /// The same into `out`, of the same dtype, with the rules of a reduce_scatter into a tensor.
+  /// \returns count and offset of this member's block, and the contributors.
+  /// \throws Error as `scatter`; also kInvalidArgument, on this member alone, if its block has no
+  ///   room in `out`.
+  ScatteredPart scatter(const BlocksView& blocks, TensorView out, Root root,
+                        CudaStream stream = {});
+
+  /// Combines the tensors of all members as an allreduce does; the root alone gets the result.
+  /// Other members' `out` is not used, and may be empty; in place their tensors stay as they are.
+  /// \returns the workers that contributed to the result.
+  /// \throws Error as `allreduce`; also kRootLost and kMismatch as from `gather`.
+  /// \{
+  Contributors reduce(ConstTensorView in, TensorView out, Root root, ReduceOp op = ReduceOp::kSum,
+                      CudaStream stream = {});
+  Contributors reduce(TensorView data, Root root, ReduceOp op = ReduceOp::kSum,
+                      CudaStream stream = {}) {
+    return reduce(data, data, root, op, stream);
+  }
+  template <Element T>
+  Contributors reduce(std::span<T> data, Root root, ReduceOp op = ReduceOp::kSum) {
+    return reduce(view(data), root, op);
+  }
+  template <detail::ContiguousRange R>
+  Contributors reduce(R&& data, Root root, ReduceOp op = ReduceOp::kSum) {
+    return reduce(view(detail::output_of(std::forward<R>(data))), root, op);
+  }
+  /// \}
+
+  /// Combines the tensors of the members with lower ranks and of this one, element by element:
+  /// each member gets another result. The divisor of an average is the number of tensors in it.
+  /// Ranks are those of the view that completes the call.
+  /// \returns the workers of that view.
+  /// \throws Error as `allreduce`.
+  /// \{
+  Contributors scan(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
+                    CudaStream stream = {});
+  Contributors scan(TensorView data, ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+    return scan(data, data, op, stream);
+  }
+  template <Element T>
+  Contributors scan(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+    return scan(view(data), op);
+  }
+  template <detail::ContiguousRange R>
+  Contributors scan(R&& data, ReduceOp op = ReduceOp::kSum) {
+    return scan(view(detail::output_of(std::forward<R>(data))), op);
+  }
+  /// \}
+
+  /// As `scan`, without the tensor of this member. Rank 0 gets the neutral element of `op`: 0 of a
+  /// sum and an average, 1 of a product, the greatest value of a minimum (of floats infinity), the
+  /// least of a maximum.
+  /// \returns the workers of the view that completed the call.
+  /// \throws Error as `allreduce`.
+  /// \{
+  Contributors exscan(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
+                      CudaStream stream = {});
+  Contributors exscan(TensorView data, ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+    return exscan(data, data, op, stream);
+  }
+  template <Element T>
+  Contributors exscan(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+    return exscan(view(data), op);
+  }
+  template <detail::ContiguousRange R>
+  Contributors exscan(R&& data, ReduceOp op = ReduceOp::kSum) {
+    return exscan(view(detail::output_of(std::forward<R>(data))), op);
+  }
+  /// \}
+
   /// Waits until every member has called it.
   /// \returns the members that have called it.
   /// \throws Error as every collective.
   Contributors barrier();
 
-  /// Receives the result of an allgather: all blocks, and the elements of each contributor. The
-  /// bytes are in host memory and valid only in this function. It may ask for rank, size and the
-  /// like; collectives, Work::wait, `run` and `shutdown` throw Error(kInvalidArgument) in it,
-  /// because they would wait for the call that it is a part of.
+  /// Receives the result of an allgather, alltoall or gather: all blocks, and the elements of each
+  /// contributor. The bytes are in host memory and valid only in this function. It may ask for
+  /// rank, size and the like; collectives, Work::wait, `run` and `shutdown` throw
+  /// Error(kInvalidArgument) in it, because they would wait for the call that it is a part of.
   using TakeGathered =
       std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
-  /// Receives the result of a reduce_scatter: this member's part, and its offset in the whole
-  /// tensor in elements. Otherwise as TakeGathered.
+  /// Receives the result of a reduce_scatter or scatter: this member's part, and its offset in the
+  /// whole tensor in elements. Otherwise as TakeGathered.
   using TakeScattered = std::function<void(std::span<const std::byte> values, std::size_t offset)>;
 
   /// For tensors whose element type is known only at run time, or whose result there may be no room
@@ -380,6 +524,12 @@ class ELASTIC_API Context {
                          std::span<const std::size_t> row = {});
   Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                               CudaStream stream = {});
+  Contributors alltoall(const BlocksView& blocks, const TakeGathered& take, CudaStream stream = {});
+  /// On the root alone `take` is called.
+  Contributors gather(ConstTensorView block, Root root, const TakeGathered& take,
+                      CudaStream stream = {}, std::span<const std::size_t> row = {});
+  Contributors scatter(const BlocksView& blocks, Root root, const TakeScattered& take,
+                       CudaStream stream = {});
   /// \}
 
   /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
@@ -408,6 +558,20 @@ class ELASTIC_API Context {
   static void copy_out(std::span<const std::byte> bytes, std::vector<T>& values) {
     const auto* first = reinterpret_cast<const T*>(bytes.data());
     values.assign(first, first + bytes.size() / sizeof(T));
+  }
+  template <typename T>
+  static auto take_into(Gathered<T>& result) {
+    return [&result](std::span<const std::byte> bytes, std::vector<std::size_t> counts) {
+      copy_out(bytes, result.values);
+      result.counts = std::move(counts);
+    };
+  }
+  template <typename T>
+  static auto take_into(Scattered<T>& result) {
+    return [&result](std::span<const std::byte> bytes, std::size_t offset) {
+      copy_out(bytes, result.values);
+      result.offset = offset;
+    };
   }
 
   friend struct DefaultContext;

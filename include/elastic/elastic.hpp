@@ -261,6 +261,128 @@ inline ScatteredPart reduce_scatter(ConstTensorView data, TensorView out,
 }
 /// \}
 
+/// Context::alltoall of the default context.
+/// \returns what Context::alltoall returns.
+/// \throws Error as Context::alltoall; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Gathered<T> alltoall(std::span<const T> data, std::span<const std::size_t> counts = {},
+                     const Contributors& to = {}) {
+  return context().alltoall(data, counts, to);
+}
+template <detail::ContiguousRange R>
+Gathered<detail::ElementOf<R>> alltoall(const R& data, std::span<const std::size_t> counts = {},
+                                        const Contributors& to = {}) {
+  return context().alltoall(data, counts, to);
+}
+inline GatheredBlocks alltoall(const BlocksView& blocks, TensorView out, CudaStream stream = {}) {
+  return context().alltoall(blocks, out, stream);
+}
+/// \}
+
+/// Context::gather of the default context.
+/// \returns what Context::gather returns.
+/// \throws Error as Context::gather; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Gathered<T> gather(std::span<const T> block, Root root) {
+  return context().gather(block, root);
+}
+template <detail::ContiguousRange R>
+Gathered<detail::ElementOf<R>> gather(const R& block, Root root) {
+  return context().gather(block, root);
+}
+inline GatheredBlocks gather(ConstTensorView block, TensorView out, Root root,
+                             CudaStream stream = {}) {
+  return context().gather(block, out, root, stream);
+}
+/// \}
+
+/// Context::scatter of the default context.
+/// \returns what Context::scatter returns.
+/// \throws Error as Context::scatter; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Scattered<T> scatter(std::span<const T> data, Root root, std::span<const std::size_t> counts = {},
+                     const Contributors& to = {}) {
+  return context().scatter(data, root, counts, to);
+}
+template <detail::ContiguousRange R>
+Scattered<detail::ElementOf<R>> scatter(const R& data, Root root,
+                                        std::span<const std::size_t> counts = {},
+                                        const Contributors& to = {}) {
+  return context().scatter(data, root, counts, to);
+}
+inline ScatteredPart scatter(const BlocksView& blocks, TensorView out, Root root,
+                             CudaStream stream = {}) {
+  return context().scatter(blocks, out, root, stream);
+}
+/// \}
+
+/// Context::reduce of the default context.
+/// \returns what Context::reduce returns.
+/// \throws Error as Context::reduce; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Contributors reduce(std::span<T> data, Root root, ReduceOp op = ReduceOp::kSum) {
+  return context().reduce(data, root, op);
+}
+template <detail::ContiguousRange R>
+Contributors reduce(R&& data, Root root, ReduceOp op = ReduceOp::kSum) {
+  return context().reduce(std::forward<R>(data), root, op);
+}
+inline Contributors reduce(TensorView data, Root root, ReduceOp op = ReduceOp::kSum,
+                           CudaStream stream = {}) {
+  return context().reduce(data, root, op, stream);
+}
+inline Contributors reduce(ConstTensorView in, TensorView out, Root root,
+                           ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().reduce(in, out, root, op, stream);
+}
+/// \}
+
+/// Context::scan of the default context.
+/// \returns what Context::scan returns.
+/// \throws Error as Context::scan; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Contributors scan(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+  return context().scan(data, op);
+}
+template <detail::ContiguousRange R>
+Contributors scan(R&& data, ReduceOp op = ReduceOp::kSum) {
+  return context().scan(std::forward<R>(data), op);
+}
+inline Contributors scan(TensorView data, ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().scan(data, op, stream);
+}
+inline Contributors scan(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
+                         CudaStream stream = {}) {
+  return context().scan(in, out, op, stream);
+}
+/// \}
+
+/// Context::exscan of the default context.
+/// \returns what Context::exscan returns.
+/// \throws Error as Context::exscan; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Contributors exscan(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+  return context().exscan(data, op);
+}
+template <detail::ContiguousRange R>
+Contributors exscan(R&& data, ReduceOp op = ReduceOp::kSum) {
+  return context().exscan(std::forward<R>(data), op);
+}
+inline Contributors exscan(TensorView data, ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().exscan(data, op, stream);
+}
+inline Contributors exscan(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
+                           CudaStream stream = {}) {
+  return context().exscan(in, out, op, stream);
+}
+/// \}
+
 /// Context::barrier of the default context.
 /// \returns what Context::barrier returns.
 /// \throws Error as Context::barrier; also kNotInitialized before `init`.

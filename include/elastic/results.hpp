@@ -40,8 +40,8 @@ class Contributors {
   std::uint64_t generation_ = 0;
 };
 
-/// Result of an allgather: the blocks of all contributors, one after another in rank order. For
-/// bools `values` is a std::vector<bool>, here and below.
+/// Result of an allgather, an alltoall or, on the root, a gather: the blocks of all contributors,
+/// one after another in rank order. For bools `values` is a std::vector<bool>, here and below.
 template <Element T>
 struct Gathered {
   std::vector<T> values;            ///< the elements of all blocks
@@ -49,7 +49,8 @@ struct Gathered {
   Contributors contributors;        ///< the workers with a block in it
 };
 
-/// Result of a reduce_scatter: this worker's part of the reduced tensor.
+/// Result of a reduce_scatter, this worker's part of the reduced tensor, or of a scatter, this
+/// worker's block of the root's tensor.
 template <Element T>
 struct Scattered {
   std::vector<T> values;      ///< the elements of the part
@@ -57,20 +58,34 @@ struct Scattered {
   Contributors contributors;  ///< the workers with a contribution to it
 };
 
-/// The result of an allgather in a tensor of the caller: the blocks of all contributors, one after
-/// another in rank order, at its beginning.
+/// The result of an allgather, an alltoall or a gather in a tensor of the caller: the blocks of all
+/// contributors, one after another in rank order, at its beginning.
 struct GatheredBlocks {
   std::size_t count = 0;            ///< elements of all blocks together
   std::vector<std::size_t> counts;  ///< elements of each contributor
   Contributors contributors;        ///< the workers with a block in it
 };
 
-/// The result of a reduce_scatter in a tensor of the caller: this worker's part of the reduced
-/// tensor, at its beginning.
+/// The result of a reduce_scatter or a scatter in a tensor of the caller: this worker's part of the
+/// whole tensor, at its beginning.
 struct ScatteredPart {
   std::size_t count = 0;      ///< elements of the part
   std::size_t offset = 0;     ///< of the first of them in the whole tensor, in elements
   Contributors contributors;  ///< the workers with a contribution to it
+};
+
+/// Blocks of one tensor, each for one worker: what `alltoall` and the root of a `scatter` give.
+struct BlocksView {
+  /// All blocks, one after another.
+  ConstTensorView data;
+  /// The elements of each block, in the order of `to`. None: all blocks have the same size.
+  std::span<const std::size_t> counts = {};
+  /// The worker that each block is for, as `members()` or an earlier call returned them. None: the
+  /// members as this program saw them when it last asked for rank, size, generation or members. A
+  /// block for a worker that has left since is not sent.
+  Contributors to = {};
+  /// The shape of an element of an alltoall if it is more than a number: that of all members.
+  std::span<const std::size_t> row = {};
 };
 
 namespace detail {

@@ -201,9 +201,8 @@ Lane::Attempt Lane::end_as_lost(LaneView& view, std::uint32_t root) {
       view.backend->run(position(), performed_by(*view.backend, lost_call(root)), nothing);
   if (collectives::is_shared_error(met)) return end_in_error(view, met);
   if (!met.ok()) return interrupted(view, met);
-  const std::string what =
-      root != 0 ? "the root of the broadcast is no member"
-                : "the root of the broadcast is gone, and no member has all of its data";
+  const std::string what = "the root of the " + transport::describe_kind(attempted_call_.kind) +
+                           (root != 0 ? " is no member" : " is gone, and no member has its result");
   return end_in_error(
       view, Status(Code::kRootLost, what + "; choose a root of the present view and call again", -1,
                    view.generation()));

@@ -57,7 +57,8 @@ Status Lane::hand_over(LaneView& view) {
       view.backend->hand_over(view.position - 1, view.handover, takes ? taken : kept_);
   if (!status.ok()) return status;
   if (takes) {
-    // A reduce_scatter completes this rank's part in its own work buffer before its barrier.
+    // A call whose results differ by rank completes this rank's in its own work buffer before its
+    // barrier.
     if (work_.own_block_complete()) taken.payload.swap(work_);
     kept_ = std::move(taken);
   }

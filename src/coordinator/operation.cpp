@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/hash.hpp"
 #include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 
@@ -19,18 +18,6 @@ using collectives::Payload;
 using collectives::Section;
 using collectives::Wire;
 
-transport::Fingerprint fingerprint(Kind kind, DType dtype, ReduceOp op, std::size_t count,
-                                   std::uint32_t detail = 0, std::size_t tensors = 1) {
-  transport::Fingerprint print;
-  print.kind = static_cast<std::uint8_t>(kind);
-  print.dtype = static_cast<std::uint8_t>(dtype);
-  print.redop = static_cast<std::uint8_t>(op);
-  print.tensors = static_cast<std::uint8_t>(std::min<std::size_t>(tensors, 255));
-  print.detail = detail;
-  print.count = count;
-  return print;
-}
-
 void copy(std::byte* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
@@ -39,22 +26,6 @@ std::vector<Wire> as_they_are(const std::vector<TensorView>& tensors) {
   std::vector<Wire> wires;
   for (const TensorView& tensor : tensors) wires.push_back({tensor.dtype});
   return wires;
-}
-
-/// 0 for no axes: of blocks in one dimension.
-std::uint32_t hash_of_row(RowShape row) {
-  if (row.empty()) return 0;
-  return std::max<std::uint32_t>(static_cast<std::uint32_t>(hash_of(std::as_bytes(row))), 1);
-}
-
-/// A call on one section.
-Call simple_call(Kind kind, DType dtype, ReduceOp op, std::size_t count) {
-  Call call;
-  call.kind = kind;
-  call.redop = op;
-  call.sections = {Section{dtype, count, 0}};
-  call.fingerprint = fingerprint(kind, dtype, op, count);
-  return call;
 }
 
 }  // namespace
@@ -219,29 +190,21 @@ std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
 }
 
 BroadcastOperation::BroadcastOperation(TensorView data, Root root, const Members& members)
-    : data_(data) {
-  const auto* const worker = std::get_if<WorkerId>(&root);
-  if (worker != nullptr) named_as_worker_ = *worker;
-  const int rank = worker != nullptr ? members.rank_of(*worker) : std::get<int>(root);
-  if (rank >= 0) root_ = members.incarnations[static_cast<std::size_t>(rank)];
-  is_root_ = rank == members.rank;
-}
+    : data_(data), root_(root, members) {}
 
 Call BroadcastOperation::call(const Members& members) {
   Call call = simple_call(Kind::kBroadcast, data_.dtype, ReduceOp::kSum, data_.count);
-  // The root is a member here: without it, the view declares the operation lost.
-  call.root = std::max(members.rank_of(root_), 0);
-  call.fingerprint.detail = named_as_worker_
-                                ? transport::Fingerprint::root_worker(*named_as_worker_)
-                                : static_cast<std::uint32_t>(call.root);
+  call.root = root_.rank_in(members);
+  call.fingerprint.detail = root_.detail(members);
   return call;
 }
 void BroadcastOperation::pack(const Members& /*members*/, Payload& payload) {
   payload.data.resize(data_.bytes());
-  if (is_root_) copy(payload.data.data(), data_.data, data_.bytes());
+  if (root_.is_this_worker()) copy(payload.data.data(), data_.data, data_.bytes());
 }
 void BroadcastOperation::unpack(const Members& /*members*/, const Payload& payload) {
-  if (!is_root_) copy(static_cast<std::byte*>(data_.data), payload.data.data(), data_.bytes());
+  if (root_.is_this_worker()) return;
+  copy(static_cast<std::byte*>(data_.data), payload.data.data(), data_.bytes());
 }
 
 Call BarrierOperation::call(const Members& /*members*/) {
@@ -302,11 +265,7 @@ void ReduceScatterOperation::unpack(const Members& members, const Payload& paylo
 }
 
 Call MismatchOperation::call(const Members& /*members*/) {
-  Call call;
-  call.kind = Kind::kMismatch;
-  call.error = error_;
-  call.fingerprint = fingerprint(Kind::kMismatch, DType::kU8, ReduceOp::kSum, 0);
-  return call;
+  return impossible_call(error_);
 }
 void MismatchOperation::pack(const Members& /*members*/, Payload& payload) {
   payload.data.resize(0);

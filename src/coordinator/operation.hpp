@@ -6,13 +6,14 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/wire.hpp"
 #include "collectives/plan/allreduce_way.hpp"
+#include "coordinator/call_root.hpp"
+#include "coordinator/call_shape.hpp"
 #include "coordinator/lane_view.hpp"
 #include "elastic/types.hpp"
 
@@ -120,33 +121,19 @@ class AllreduceOperation : public Operation {
   ReduceOp op_;
 };
 
-/// The root of a broadcast as the caller names it: a rank, or a worker.
-using Root = std::variant<int, WorkerId>;
-
 class BroadcastOperation : public Operation {
  public:
-  /// `members`: the view in force when the caller named the root. A rank must be one of theirs; the
-  /// worker that has it there stays the root through view changes. A worker need not be a member.
   BroadcastOperation(TensorView data, Root root, const Members& members);
-  /// False once the root that was named by its rank has left: a rank that calls later means another
-  /// worker by the same number.
-  bool can_begin(const Members& members) const override {
-    return named_as_worker_ || members.rank_of(root_) >= 0;
-  }
-  /// The worker is the same for all members.
-  bool is_lost(const Members& members) const override {
-    return named_as_worker_ && members.rank_of(*named_as_worker_) < 0;
-  }
+  bool can_begin(const Members& members) const override { return root_.can_begin(members); }
+  bool is_lost(const Members& members) const override { return root_.is_lost(members); }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
-  std::string needs() const override { return root_; }
+  std::string needs() const override { return root_.incarnation(); }
 
  private:
   TensorView data_;
-  std::optional<WorkerId> named_as_worker_;
-  std::string root_;  // empty: it was no member
-  bool is_root_ = false;
+  CallRoot root_;
 };
 
 class BarrierOperation : public Operation {
@@ -155,9 +142,6 @@ class BarrierOperation : public Operation {
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
 };
-
-/// The shape of a block of an allgather, without its first axis: that of all members.
-using RowShape = std::span<const std::size_t>;
 
 class AllgatherOperation : public Operation {
  public:

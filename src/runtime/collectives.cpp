@@ -1,7 +1,6 @@
 #include "runtime/collectives.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -12,6 +11,7 @@
 #include "base/in_callback.hpp"
 #include "collectives/device/placement.hpp"
 #include "runtime/raise.hpp"
+#include "runtime/result_room.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/tensor_check.hpp"
 
@@ -23,21 +23,6 @@ namespace {
   throw Error(ErrorCode::kInvalidArgument, what);
 }
 
-void check_same_type(const char* call, const ConstTensorView& input, const TensorView& output) {
-  if (input.dtype != output.dtype) {
-    refuse(std::string(call) + ": input and output differ in dtype; they must be alike");
-  }
-}
-
-/// Refuses an output that is too small, after the call: it is complete, and its result is lost
-/// here.
-[[noreturn]] void refuse_room(const char* call, const std::string& needs, std::size_t room) {
-  refuse(std::string(call) + ": " + needs + ", and the output has room for " +
-         std::to_string(room) +
-         ": give all members one that is large enough, and have them call again; this call is "
-         "done, and its result is lost here");
-}
-
 /// -1: a worker that is no member.
 int rank_of(coordinator::Root root, const coordinator::Members& members) {
   if (const auto* const worker = std::get_if<WorkerId>(&root)) return members.rank_of(*worker);
@@ -47,13 +32,6 @@ int rank_of(coordinator::Root root, const coordinator::Members& members) {
            std::to_string(members.size()));
   }
   return rank;
-}
-
-/// Copies as much of the result as the output has room for; `refuse_room` reports the rest after
-/// the call.
-void put(std::span<const std::byte> result, const TensorView& output) {
-  const std::size_t bytes = std::min(result.size(), output.bytes());
-  if (bytes > 0) std::memcpy(output.data, result.data(), bytes);
 }
 
 }  // namespace

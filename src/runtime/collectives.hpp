@@ -3,10 +3,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/status.hpp"
 #include "collectives/backend/payload.hpp"
 #include "collectives/device/devices.hpp"
+#include "coordinator/addressed_blocks.hpp"
+#include "coordinator/call_root.hpp"
 #include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 #include "elastic/context.hpp"
@@ -14,8 +17,8 @@
 
 namespace elastic::runtime {
 
-/// The blocking broadcast, allgather and reduce_scatter, of tensors in host memory and on CUDA
-/// devices. They throw the caller's errors.
+/// The blocking collectives but for allreduces, of tensors in host memory and on CUDA devices. They
+/// throw the caller's errors. personal_collectives.cpp has those whose result differs by rank.
 ///
 /// Thread-safe.
 class Collectives {
@@ -37,6 +40,22 @@ class Collectives {
   ScatteredPart reduce_scatter(const ConstTensorView& data, const TensorView& out, ReduceOp op,
                                CudaStream stream);
 
+  Contributors alltoall(const BlocksView& blocks, const TakeGathered& take, CudaStream stream);
+  GatheredBlocks alltoall(const BlocksView& blocks, const TensorView& out, CudaStream stream);
+  Contributors gather(const ConstTensorView& block, const Root& root, const TakeGathered& take,
+                      CudaStream stream, coordinator::RowShape row);
+  GatheredBlocks gather(const ConstTensorView& block, const TensorView& out, const Root& root,
+                        CudaStream stream, coordinator::RowShape row);
+  Contributors scatter(const BlocksView& blocks, const Root& root, const TakeScattered& take,
+                       CudaStream stream);
+  ScatteredPart scatter(const BlocksView& blocks, const TensorView& out, const Root& root,
+                        CudaStream stream);
+  Contributors reduce(const ConstTensorView& in, const TensorView& out, ReduceOp op,
+                      const Root& root, CudaStream stream);
+  /// `call` is its name in messages.
+  Contributors scan(const char* call, const ConstTensorView& in, const TensorView& out, ReduceOp op,
+                    bool exclusive, CudaStream stream);
+
  private:
   /// The memory of one call: the tensors themselves, or host memory for tensors on a device.
   struct Places {
@@ -55,6 +74,8 @@ class Collectives {
   /// Makes the operation on the input and the output of the Places.
   using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
   using Accepts = coordinator::DeviceOperation::Accepts;
+  using MakeRooted =
+      std::function<std::unique_ptr<coordinator::Operation>(coordinator::CallRoot root)>;
 
   Places place(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
@@ -66,6 +87,13 @@ class Collectives {
                            const Accepts& accepts);
   std::optional<Contributors> try_broadcast(const Places& places, coordinator::Root root,
                                             std::size_t bytes);
+  Contributors run_rooted(const char* call, const Places& places, const Root& root,
+                          const MakeRooted& make);
+  [[noreturn]] void refuse_on_all(std::string why);
+  Contributors run_alltoall(const Places& places, const BlocksView& blocks,
+                            const TakeGathered& take);
+  coordinator::AddressedBlocks addressed(const BlocksView& blocks,
+                                         const ConstTensorView& data) const;
   void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;
   void bring_back(const Places& places, std::size_t bytes);
 

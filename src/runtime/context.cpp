@@ -74,6 +74,26 @@ std::shared_ptr<const coordinator::Members> Context::Impl::members() const {
   return present->members;
 }
 
+std::shared_ptr<const runtime::ViewSummary> Context::Impl::show_view() {
+  auto present = view();
+  if (!present) return present;
+  const std::uint64_t generation = present->members->generation;
+  if (seen_generation_.load(std::memory_order_relaxed) != generation) {
+    const MutexLock lock(mutex_);
+    seen_ = present->members->contributors();
+    seen_generation_.store(generation, std::memory_order_relaxed);
+  }
+  return present;
+}
+
+Contributors Context::Impl::seen() const {
+  {
+    const MutexLock lock(mutex_);
+    if (seen_.size() > 0) return seen_;
+  }
+  return members()->contributors();
+}
+
 Allocation Context::Impl::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
   runtime::raise_if(no_arena_);
@@ -94,11 +114,11 @@ void Context::end() {
 }
 
 int Context::rank() const {
-  const auto view = impl_->view();
+  const auto view = impl_->show_view();
   return view ? view->members->rank : -1;
 }
 int Context::size() const {
-  const auto view = impl_->view();
+  const auto view = impl_->show_view();
   return view ? view->members->size() : 0;
 }
 int Context::local_rank() const {
@@ -110,14 +130,14 @@ int Context::local_size() const {
   return view ? view->local_size : 0;
 }
 std::uint64_t Context::generation() const {
-  const auto view = impl_->view();
+  const auto view = impl_->show_view();
   return view ? view->members->generation : 0;
 }
 WorkerId Context::id() const {
   return impl_->control().identity().id;
 }
 Contributors Context::members() const {
-  const auto view = impl_->view();
+  const auto view = impl_->show_view();
   return view ? view->members->contributors() : Contributors();
 }
 Tuning Context::tuning() const {

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/dtype_names.hpp"
 #include "base/in_callback.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "runtime/context_impl.hpp"
@@ -85,16 +84,7 @@ Work Context::Impl::submit(const char* call, std::string_view name,
 
 Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                                 CudaStream stream) {
-  runtime::check(in, "allreduce", "input");
-  runtime::check(out, "allreduce", "output");
-  runtime::check(op, in.dtype, "allreduce");
-  if (in.count != out.count || in.dtype != out.dtype) {
-    throw Error(ErrorCode::kInvalidArgument, "allreduce: the input is " + std::to_string(in.count) +
-                                                 " " + dtype_name(in.dtype) + " and the output " +
-                                                 std::to_string(out.count) + " " +
-                                                 dtype_name(out.dtype) + "; they must be alike");
-  }
-  runtime::check_overlap(in, out, "allreduce");
+  runtime::check_reduction(in, out, op, "allreduce");
   if (device::on_device(in) || device::on_device(out)) {
     runtime::check_same_device(in, out, "allreduce");
     return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream);
@@ -153,6 +143,56 @@ ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, Redu
                                       CudaStream stream) {
   runtime::check(op, data.dtype, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, out, op, stream);
+}
+
+Contributors Context::alltoall(const BlocksView& blocks, const TakeGathered& take,
+                               CudaStream stream) {
+  return impl_->collectives().alltoall(blocks, take, stream);
+}
+
+GatheredBlocks Context::alltoall(const BlocksView& blocks, TensorView out, CudaStream stream) {
+  return impl_->collectives().alltoall(blocks, out, stream);
+}
+
+Contributors Context::gather(ConstTensorView block, Root root, const TakeGathered& take,
+                             CudaStream stream, std::span<const std::size_t> row) {
+  return impl_->collectives().gather(block, root, take, stream, row);
+}
+
+GatheredBlocks Context::gather(ConstTensorView block, TensorView out, Root root, CudaStream stream,
+                               std::span<const std::size_t> row) {
+  return impl_->collectives().gather(block, out, root, stream, row);
+}
+
+Contributors Context::scatter(const BlocksView& blocks, Root root, const TakeScattered& take,
+                              CudaStream stream) {
+  return impl_->collectives().scatter(blocks, root, take, stream);
+}
+
+ScatteredPart Context::scatter(const BlocksView& blocks, TensorView out, Root root,
+                               CudaStream stream) {
+  return impl_->collectives().scatter(blocks, out, root, stream);
+}
+
+Contributors Context::reduce(ConstTensorView in, TensorView out, Root root, ReduceOp op,
+                             CudaStream stream) {
+  if (out.count > 0) {
+    runtime::check_reduction(in, out, op, "reduce");
+  } else {  // of a member that is not the root
+    runtime::check(in, "reduce", "input");
+    runtime::check(op, in.dtype, "reduce");
+  }
+  return impl_->collectives().reduce(in, out, op, root, stream);
+}
+
+Contributors Context::scan(ConstTensorView in, TensorView out, ReduceOp op, CudaStream stream) {
+  runtime::check_reduction(in, out, op, "scan");
+  return impl_->collectives().scan("scan", in, out, op, /*exclusive=*/false, stream);
+}
+
+Contributors Context::exscan(ConstTensorView in, TensorView out, ReduceOp op, CudaStream stream) {
+  runtime::check_reduction(in, out, op, "exscan");
+  return impl_->collectives().scan("exscan", in, out, op, /*exclusive=*/true, stream);
 }
 
 Contributors Context::barrier() {

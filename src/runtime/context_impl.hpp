@@ -58,6 +58,9 @@ class Context::Impl final : public runtime::OperationRunner {
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
   std::shared_ptr<const coordinator::Members> members() const override;
+  /// The same as `view`, for the program, which may lay out blocks by it: see `seen`.
+  std::shared_ptr<const runtime::ViewSummary> show_view();
+  Contributors seen() const override;
 
   void flush() override { coordinator().flush(); }
   Result<Contributors> run(coordinator::Operation& operation) override;
@@ -112,7 +115,9 @@ class Context::Impl final : public runtime::OperationRunner {
   std::atomic<runtime::WorkerSession*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};
+  std::atomic<std::uint64_t> seen_generation_{0};
   mutable Mutex mutex_;
+  Contributors seen_ ELASTIC_GUARDED_BY(mutex_);  // of generation seen_generation_
   std::string unfinished_ ELASTIC_GUARDED_BY(mutex_);
 };
 

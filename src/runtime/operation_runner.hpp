@@ -17,6 +17,8 @@ class OperationRunner {
   virtual ~OperationRunner() = default;
   /// The members of the present view; throws if there is none.
   virtual std::shared_ptr<const coordinator::Members> members() const = 0;
+  /// The members as the program saw them when it last asked for them, their number or its rank.
+  virtual Contributors seen() const = 0;
   /// Flushes the named tensors: other ranks may be waiting for them.
   virtual void flush() = 0;
   /// Runs an operation in lane 0. For kAborted see Lane::run.

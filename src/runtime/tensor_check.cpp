@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype_names.hpp"
 #include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
 
@@ -112,6 +113,20 @@ void check_overlap(const ConstTensorView& input, const ConstTensorView& output, 
   invalid(std::string(call) + ": input and output of " + std::to_string(input.bytes()) +
           " bytes overlap, " + std::to_string(distance) +
           " bytes apart: give the same memory for both, or memory of its own for each");
+}
+
+void check_reduction(const ConstTensorView& input, const TensorView& output, ReduceOp op,
+                     const char* call) {
+  check(input, call, "input");
+  check(output, call, "output");
+  check(op, input.dtype, call);
+  if (input.count != output.count || input.dtype != output.dtype) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(call) + ": the input is " + std::to_string(input.count) + " " +
+                    dtype_name(input.dtype) + " and the output " + std::to_string(output.count) +
+                    " " + dtype_name(output.dtype) + "; they must be alike");
+  }
+  check_overlap(input, output, call);
 }
 
 void check_same_device(const ConstTensorView& input, const ConstTensorView& output,

@@ -28,6 +28,10 @@ void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
 /// without being the same memory.
 void check_overlap(const ConstTensorView& input, const ConstTensorView& output, const char* call);
 
+/// All of this for a reduction from `input` to `output`, which must have the same shape.
+void check_reduction(const ConstTensorView& input, const TensorView& output, ReduceOp op,
+                     const char* call);
+
 /// Throws Error(kInvalidArgument) if `input` and `output` lie on different devices, or only one of
 /// them in host memory.
 void check_same_device(const ConstTensorView& input, const ConstTensorView& output,

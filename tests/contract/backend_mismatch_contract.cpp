@@ -34,6 +34,14 @@ std::vector<Mistake> mistakes() {
       {"scatter", reduce_scatter_call(DType::kF32, 10), allreduce_call(DType::kF32, 10)},
       {"root", broadcast_call(DType::kF32, 10, 0), broadcast_call(DType::kF32, 10, 1)},
       {"shapes", allreduce_call(DType::kF32, 100), group},
+      {"reduce and allreduce", reduce_call(DType::kF32, 10, 0), allreduce_call(DType::kF32, 10)},
+      {"root of a reduce", reduce_call(DType::kF32, 90'000, 0),
+       reduce_call(DType::kF32, 90'000, 1)},
+      {"root of a gather", gather_call(DType::kF32, 10, 0), gather_call(DType::kF32, 10, 1)},
+      {"gather and allgather", gather_call(DType::kF32, 10, 1), allgather_call(DType::kF32, 10)},
+      {"gather and barrier", gather_call(DType::kF32, 0, 1), barrier_call()},
+      {"scan and exscan", scan_call(DType::kF32, 10), scan_call(DType::kF32, 10, true)},
+      {"scan and its count", scan_call(DType::kF32, 10), scan_call(DType::kF32, 90'000)},
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include <gtest/gtest.h>
@@ -25,6 +26,10 @@ Call call(Kind kind, DType dtype, std::size_t count, ReduceOp op) {
   made.sections = {section(dtype, count)};
   made.fingerprint = fingerprint(kind, dtype, op, count);
   return made;
+}
+
+std::size_t total(const std::vector<std::uint64_t>& counts) {
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
 }
 
 template <typename T>
@@ -124,6 +129,46 @@ Call barrier_call() {
   Call made;
   made.kind = Kind::kBarrier;
   made.fingerprint = fingerprint(Kind::kBarrier, DType::kF16, ReduceOp::kSum, 0);
+  return made;
+}
+
+Call alltoall_call(DType dtype, const std::vector<std::uint64_t>& counts, bool ragged) {
+  Call made = call(Kind::kAlltoall, dtype, total(counts), ReduceOp::kSum);
+  made.counts = counts;
+  made.ragged = ragged;
+  made.fingerprint.redop = ragged ? transport::Fingerprint::kRagged : 0;
+  made.fingerprint.count = ragged ? 0 : counts.front();
+  return made;
+}
+
+Call gather_call(DType dtype, std::size_t count, int root) {
+  Call made = call(Kind::kGather, dtype, count, ReduceOp::kSum);
+  made.root = root;
+  made.fingerprint.detail = static_cast<std::uint32_t>(root);
+  made.fingerprint.count = 0;
+  return made;
+}
+
+Call scatter_call(DType dtype, const std::vector<std::uint64_t>& counts, int root) {
+  Call made = call(Kind::kScatter, dtype, total(counts), ReduceOp::kSum);
+  made.root = root;
+  made.counts = counts;
+  made.fingerprint.detail = static_cast<std::uint32_t>(root);
+  made.fingerprint.count = 0;
+  return made;
+}
+
+Call reduce_call(DType dtype, std::size_t count, int root, ReduceOp op) {
+  Call made = call(Kind::kReduce, dtype, count, op);
+  made.root = root;
+  made.fingerprint.detail = static_cast<std::uint32_t>(root);
+  return made;
+}
+
+Call scan_call(DType dtype, std::size_t count, bool exclusive, ReduceOp op) {
+  Call made = call(Kind::kScan, dtype, count, op);
+  made.exclusive = exclusive;
+  if (exclusive) made.fingerprint.detail = transport::Fingerprint::kExclusive;
   return made;
 }
 

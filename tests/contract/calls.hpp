@@ -19,6 +19,15 @@ Call broadcast_call(DType dtype, std::size_t count, int root);
 Call allgather_call(DType dtype, std::size_t count);
 Call reduce_scatter_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum);
 Call barrier_call();
+/// `counts`: elements for each rank. With one count for all it is not ragged.
+Call alltoall_call(DType dtype, const std::vector<std::uint64_t>& counts, bool ragged = true);
+/// `count` may differ between ranks.
+Call gather_call(DType dtype, std::size_t count, int root);
+/// `counts`: elements for each rank; on ranks other than the root empty.
+Call scatter_call(DType dtype, const std::vector<std::uint64_t>& counts, int root);
+Call reduce_call(DType dtype, std::size_t count, int root, ReduceOp op = ReduceOp::kSum);
+Call scan_call(DType dtype, std::size_t count, bool exclusive = false,
+               ReduceOp op = ReduceOp::kSum);
 
 /// Writes `values` as elements of `dtype`. Small whole numbers fit into all of them.
 void fill(Buffer& buffer, const Section& section, const std::vector<double>& values);

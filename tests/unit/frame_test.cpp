@@ -119,10 +119,19 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({3, 1, 0, 1, 0, 0}), "allgather of bf16");
   EXPECT_EQ(describe({4, 3, 2, 1, 0, 8}), "reduce_scatter of 8 f64, min");
   EXPECT_EQ(describe({1, 0, 0x81, 1, 77, 8}), "allreduce of 8 f16, average, cast");
+  EXPECT_EQ(describe({11, 2, 0, 1, 0, 4}), "alltoall of 4 f32 for each rank");
+  EXPECT_EQ(describe({11, 2, Fingerprint::kRagged, 1, 99, 0}), "alltoall of f32");
+  EXPECT_EQ(describe({12, 2, 0, 1, 3, 99}), "gather of f32 to rank 3");
+  EXPECT_EQ(describe({13, 7, 0, 1, 1, 0}), "scatter of i64 from rank 1");
+  EXPECT_EQ(describe({14, 3, 3, 1, Fingerprint::root_worker(5), 8}),
+            "reduce of 8 f64 to the worker whose id has the low bits 5, max");
+  EXPECT_EQ(describe({15, 3, 0, 1, 0, 8}), "scan of 8 f64, sum");
+  EXPECT_EQ(describe({15, 3, 4, 1, Fingerprint::kExclusive, 8}), "exscan of 8 f64, product");
+  EXPECT_EQ(describe({8, 5, 0, 1, 0, 0}), "elastic::run, which synchronises the state");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
   EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::root_worker(7), 0}),
-            "broadcast from the worker whose id has the low bits 7, which is no member");
-  EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "broadcast whose root is gone");
+            "call whose root is the worker whose id has the low bits 7, which is no member");
+  EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "call whose root is gone");
 }
 
 TEST(Fingerprint, SaysWhichBackend) {

@@ -25,11 +25,11 @@ TEST(ImpossibleSizes, AreNoProductsThatWrapAround) {
 
 TEST(ImpossibleSizes, OfAnAllgatherNameTheRank) {
   const std::uint64_t huge = std::uint64_t{1} << 62;
-  EXPECT_EQ(gathered_bytes({1, 2, 3}, 4).value(), 24U);
+  EXPECT_EQ(gathered_bytes("allgather", {1, 2, 3}, 4).value(), 24U);
   for (const std::vector<std::uint64_t>& counts :
        {std::vector<std::uint64_t>{5, huge}, std::vector<std::uint64_t>{huge / 2 + 1, huge},
         std::vector<std::uint64_t>{std::uint64_t{1} << 38, 1}}) {
-    const auto total = gathered_bytes(counts, 4);
+    const auto total = gathered_bytes("allgather", counts, 4);
     ASSERT_EQ(total.status().code(), Code::kInvalidArgument);
     const std::string rank = counts[0] > huge / 4 ? "rank 0" : "rank 1";
     EXPECT_NE(total.status().message().find("the block of " + rank), std::string::npos)

@@ -58,7 +58,8 @@ class GlooBackend final : public Backend {
 /// Gloo has no reduce_scatter on unbound buffers, the kind that links_transport provides. Transfers
 /// and mismatches exist only in this library.
 bool is_left_to_native(Kind kind) {
-  return kind == Kind::kReduceScatter || kind == Kind::kTransfer || kind == Kind::kMismatch;
+  return kind == Kind::kReduceScatter || kind == Kind::kTransfer || kind == Kind::kMismatch ||
+         (is_personal(kind) && kind != Kind::kReduce);
 }
 
 Status GlooBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
@@ -92,6 +93,7 @@ Status GlooBackend::finish(std::uint64_t position, const Call& call, const Statu
 void GlooBackend::perform(const Call& call, Payload& payload) {
   switch (call.kind) {
     case Kind::kAllreduce:
+    case Kind::kReduce:  // for all: small ones of the native backend are, too
       // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
       if (call.sections.empty()) barrier();
       for (const Section& section : call.sections) {
@@ -111,6 +113,10 @@ void GlooBackend::perform(const Call& call, Payload& payload) {
     case Kind::kReduceScatter:
     case Kind::kTransfer:
     case Kind::kMismatch:
+    case Kind::kAlltoall:
+    case Kind::kGather:
+    case Kind::kScatter:
+    case Kind::kScan:
       break;  // left to native
   }
   throw std::logic_error("there is no such collective here");
@@ -162,7 +168,7 @@ void GlooBackend::allgather(const Section& block, Payload& payload) {
   gloo::allgather(exchange);
 
   const std::size_t element = size_of(block.dtype);
-  const Result<std::size_t> total = gathered_bytes(counts, element);
+  const Result<std::size_t> total = gathered_bytes("allgather", counts, element);
   if (!total.ok()) throw LinksFailure(total.status());
   std::vector<std::size_t> bytes;
   for (const std::uint64_t count : counts) bytes.push_back(count * element);

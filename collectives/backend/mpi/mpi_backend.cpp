@@ -83,7 +83,8 @@ class MpiBackend final : public Backend {
 /// 2. MPI works on buffers of its own, which are swapped with the payload's.
 /// 3. After a failure these buffers are leaked, because MPI may still write to them.
 Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
-  if (call.kind == Kind::kBarrier || call.kind == Kind::kTransfer || call.kind == Kind::kMismatch) {
+  if (call.kind == Kind::kBarrier || call.kind == Kind::kTransfer || call.kind == Kind::kMismatch ||
+      is_personal(call.kind)) {
     return view_.native->run(position, call, payload);
   }
   if (Status met = meet(position, call); !met.ok()) return met;
@@ -155,6 +156,11 @@ Status MpiBackend::perform(const Call& call, Payload& payload) {
     case Kind::kBarrier:
     case Kind::kTransfer:
     case Kind::kMismatch:
+    case Kind::kAlltoall:
+    case Kind::kGather:
+    case Kind::kScatter:
+    case Kind::kReduce:
+    case Kind::kScan:
       break;  // left to native
   }
   return Status(Code::kInternal, "MPI: there is no such collective here");
@@ -204,7 +210,7 @@ Status MpiBackend::allgather(const Section& block, Payload& payload) {
                              MPI_UINT64_T, communicator_, &request);
   if (Status status = wait(error, request); !status.ok()) return status;
 
-  const Result<std::size_t> total = gathered_bytes(with.blocks, size_of(block.dtype));
+  const Result<std::size_t> total = gathered_bytes("allgather", with.blocks, size_of(block.dtype));
   if (!total.ok()) return total.status();
   if (Status countable = lay_out(with.blocks); !countable.ok()) return countable;
   with.result.resize(total.value());

@@ -13,7 +13,8 @@ using transport::Mesh;
 
 static_assert(std::endian::native == std::endian::little, "the descriptor is sent as it lies");
 
-/// The first message of a parcel. Three messages follow: error, counts, data.
+/// The first message of a parcel. Three messages follow: error, counts, data. A result that is of
+/// use to its own rank only stays there: the taker has its own.
 struct Descriptor {
   transport::Fingerprint fingerprint;
   std::uint64_t error_bytes = 0;
@@ -84,16 +85,20 @@ class Taker {
   bool refused_ = false;
 };
 
+std::span<const std::byte> shared_data(const Backend::Parcel& parcel) {
+  return parcel.payload.of_this_rank() ? std::span<const std::byte>() : parcel.payload.data.bytes();
+}
+
 Descriptor describe(const Backend::Parcel& parcel) {
   return {parcel.fingerprint, parcel.error.size(), parcel.payload.counts().size(),
-          parcel.payload.data.size(), parcel.payload.own_block_complete() ? 1U : 0U};
+          shared_data(parcel).size(), parcel.payload.own_block_complete() ? 1U : 0U};
 }
 
 void send_parcel(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {
   link.send(std::as_bytes(std::span(&descriptor, 1)));
   link.send(std::as_bytes(std::span(parcel.error)));
   link.send(std::as_bytes(parcel.payload.counts()));
-  link.send(parcel.payload.data.bytes());
+  link.send(shared_data(parcel));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "collectives/backend/native/eager_allreduce.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
+#include "collectives/backend/native/personal_collectives.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/shared_allreduce.hpp"
 #include "collectives/backend/native/subset_barrier.hpp"
@@ -32,6 +33,9 @@ Reducer reducer_of(DType dtype, ReduceOp op) {
 /// More members that have the state give none of it: they would need links with every joiner.
 constexpr std::size_t kMostDonors = 16;
 
+/// Bytes up to which a reduction to a root is done as one for all.
+constexpr std::size_t kReducedForAll = 8 * 1024;
+
 /// Collectives as plans on a mesh. The thread that runs the lane's operation owns it; any thread
 /// may call `abort`.
 class NativeBackend final : public Backend {
@@ -44,6 +48,7 @@ class NativeBackend final : public Backend {
         hosts_(options.hosts.empty() ? plan::Hosts::one(mesh_->size())
                                      : plan::Hosts(options.hosts)),
         plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
+        personal_(mesh_->rank(), mesh_->size(), executor_, plans_),
         eager_(*mesh_),
         shared_(*mesh_, eager_, options.arena),
         limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {}
@@ -70,6 +75,8 @@ class NativeBackend final : public Backend {
   Status allgather(const Section& block, Payload& payload);
   Status reduce_scatter(const Call& call, Payload& payload);
   Status transfer(const Call& call, Payload& payload);
+  Status one_way(const Call& call, Payload& payload);
+  Status end_with_own_result(Status done, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
   /// Whether the input has to be saved before the result overwrites it.
   bool must_save(const ZeroCopyTensor& tensor) const {
@@ -86,6 +93,7 @@ class NativeBackend final : public Backend {
   Executor executor_;
   plan::Hosts hosts_;
   PlanCache plans_;
+  PersonalCollectives personal_;
   EagerAllreduce eager_;
   SharedAllreduce shared_;
   UndoLog undo_;
@@ -175,7 +183,8 @@ Status NativeBackend::refuse(std::uint64_t position) {
 
 /// Ranks that have met in this call already have used its eager message.
 bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
-  if (call.kind != Kind::kAllreduce || call.phase != OpTag::kNormal) return false;
+  const bool reduces = call.kind == Kind::kAllreduce || call.kind == Kind::kReduce;
+  if (!reduces || call.phase != OpTag::kNormal) return false;
   if (call.sections.size() != 1 || !payload.zero_copy().empty()) return false;
   const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
                                      .can_be_zero_copy = false};
@@ -192,12 +201,18 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
                                 [](const Section& section) { return bytes_of(section); })) {
     return wrong("the data of a collective is not as long as its sections");
   }
-  const bool one_section = call.kind == Kind::kAllgather || call.kind == Kind::kReduceScatter;
+  const bool one_section =
+      call.kind == Kind::kAllgather || call.kind == Kind::kReduceScatter || is_personal(call.kind);
   if (one_section && call.sections.size() != 1) {
-    return wrong("an allgather or reduce_scatter takes exactly one tensor");
+    return wrong(transport::describe_kind(call.fingerprint.kind) + " takes exactly one tensor");
   }
-  if (call.kind == Kind::kBroadcast && (call.root < 0 || call.root >= size())) {
-    return wrong("the root of a broadcast, " + std::to_string(call.root) + ", is no rank");
+  if (call.root < 0 || call.root >= size()) {
+    return wrong("the root, " + std::to_string(call.root) + ", is no rank");
+  }
+  const bool gives_blocks =
+      call.kind == Kind::kAlltoall || (call.kind == Kind::kScatter && call.root == rank());
+  if (gives_blocks && call.counts.size() != static_cast<std::size_t>(size())) {
+    return wrong("there are not as many blocks as ranks");
   }
   return {};
 }
@@ -232,6 +247,14 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
       return transfer(call, payload);
     case Kind::kMismatch:
       return Status(Code::kMismatch, call.error);
+    case Kind::kAlltoall:
+      return end_with_own_result(personal_.alltoall(call, payload), payload);
+    case Kind::kGather:
+      return end_with_own_result(personal_.gather(call, payload), payload);
+    case Kind::kScatter:
+    case Kind::kReduce:
+    case Kind::kScan:
+      return one_way(call, payload);
   }
   return Status(Code::kInternal, "no collective has this number");
 }
@@ -325,7 +348,7 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   Status status = executor_.run(plans_.small_allgather(sizeof(counts[0])),
                                 reinterpret_cast<std::byte*>(counts.data()));
   if (!status.ok()) return status;
-  const Result<std::size_t> total = gathered_bytes(counts, element);
+  const Result<std::size_t> total = gathered_bytes("allgather", counts, element);
   if (!total.ok()) return total.status();
   std::uint64_t before = 0;
   for (std::size_t r = 0; r < rank; ++r) before += counts[r] * element;
@@ -354,11 +377,35 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const std::size_t begin = plan::part_begin(section.count, size, rank);
   if (mine > 0) std::memmove(payload.data.data(), data + begin * element, mine);
   payload.data.resize(mine);
-  // No other rank has this rank's part. So no rank may return before every rank has its own part.
-  parts.own_block_complete = true;
-  status = barrier();
-  if (status.ok()) parts.own_block_complete = false;
-  return status;
+  return end_with_own_result({}, payload);
+}
+
+/// Collectives in which a rank may have nothing to send before it has received something. Ranks
+/// that call different things could then wait for each other, so they meet in a barrier first. A
+/// small reduction to a root is one for all, whose result every rank has: that saves both barriers.
+Status NativeBackend::one_way(const Call& call, Payload& payload) {
+  const Section& section = call.sections.front();
+  if (call.kind == Kind::kReduce && bytes_of(section) <= kReducedForAll) {
+    return allreduce(call, payload);
+  }
+  if (Status met = barrier(); !met.ok()) return met;
+  const Reducer reducer = reducer_of(section.dtype, call.redop);
+  const Status done = call.kind == Kind::kScatter  ? personal_.scatter(call, payload)
+                      : call.kind == Kind::kReduce ? personal_.reduce(call, reducer, payload)
+                                                   : personal_.scan(call, reducer, payload);
+  return end_with_own_result(done, payload);
+}
+
+/// Ends a collective whose results differ by rank. No other rank has this rank's result. So no rank
+/// may return before every rank has its own.
+Status NativeBackend::end_with_own_result(Status done, Payload& payload) {
+  if (!done.ok()) return done;
+  Blocks& blocks = std::get<Blocks>(payload.form);
+  blocks.of_this_rank = true;
+  blocks.own_block_complete = true;
+  Status met = barrier();
+  if (met.ok()) blocks.own_block_complete = false;
+  return met;
 }
 
 /// Sends each section of a state to the receivers, in segments that the donors share.

@@ -7,6 +7,8 @@
 #include "collectives/plan/broadcast.hpp"
 #include "collectives/plan/exchange.hpp"
 #include "collectives/plan/make_allreduce.hpp"
+#include "collectives/plan/personal.hpp"
+#include "collectives/plan/reduce.hpp"
 #include "collectives/plan/ring.hpp"
 
 namespace elastic::collectives {
@@ -101,6 +103,33 @@ const Schedule& PlanCache::allgather(const std::vector<std::uint64_t>& counts,
     element_ = element_bytes;
   }
   return allgather_;
+}
+
+const Schedule& PlanCache::small_alltoall(std::size_t bytes) {
+  return find({Shape::kSmallAlltoall, 0, {bytes, 1}}, [&] {
+    const std::vector<std::uint64_t> blocks(static_cast<std::size_t>(size_), bytes);
+    return plan::alltoall(rank_, blocks, blocks, segment_);
+  });
+}
+
+const Schedule& PlanCache::reduce(int root, Elements elements) {
+  return find({Shape::kReduce, root, elements}, [&] {
+    const std::size_t bytes = elements.count * elements.bytes;
+    return bytes <= kShortReduction ? plan::tree_reduce(rank_, size_, root, bytes)
+                                    : plan::chain_reduce(rank_, size_, root, elements, segment_);
+  });
+}
+
+const Schedule& PlanCache::scan(Elements elements) {
+  return find({Shape::kScan, 0, elements}, [&] {
+    const std::size_t bytes = elements.count * elements.bytes;
+    return bytes <= kShortReduction ? plan::doubling_scan(rank_, size_, bytes)
+                                    : plan::chain_scan(rank_, size_, elements, segment_);
+  });
+}
+
+const Schedule& PlanCache::shift(std::size_t bytes) {
+  return find({Shape::kShift, 0, {bytes, 1}}, [&] { return plan::shift(rank_, size_, bytes); });
 }
 
 }  // namespace elastic::collectives

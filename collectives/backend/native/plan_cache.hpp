@@ -42,6 +42,13 @@ class PlanCache {
   /// An allgather of small blocks of `bytes` each.
   const Schedule& small_allgather(std::size_t bytes);
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
+  /// An alltoall of small blocks of `bytes` each.
+  const Schedule& small_alltoall(std::size_t bytes);
+  const Schedule& reduce(int root, plan::Elements elements);
+  const Schedule& scan(plan::Elements elements);
+  const Schedule& shift(std::size_t bytes);
+
+  std::size_t segment_bytes() const { return segment_; }
 
  private:
   enum class Shape : std::uint8_t {
@@ -52,6 +59,10 @@ class PlanCache {
     kBarrier,
     kSmallAllreduce,
     kSmallAllgather,
+    kSmallAlltoall,
+    kReduce,
+    kScan,
+    kShift,
   };
   struct Key {
     Shape shape;
@@ -65,6 +76,8 @@ class PlanCache {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
+  /// Up to here a tree reduces faster than a chain, and a scan by doubling faster than by a chain.
+  static constexpr std::size_t kShortReduction = 32 * 1024;
   /// Trainers have tens of shapes. The limit bounds the memory if each call has a new shape.
   static constexpr std::size_t kMaxSchedules = 512;
 

@@ -92,7 +92,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
     if (Status begun = begin_early(operation); !begun.ok()) return begun;
     return by_host(operation, payload);
   }
-  if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
+  if (!is_for_nccl(call.kind)) return by_host(operation, payload);
   Result<Turn> taken = take_turn(call, payload);
   if (!taken.ok()) return taken.status();
   Turn& turn = taken.value();
@@ -153,7 +153,7 @@ Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& oper
   for (int each = 0; each < size(); ++each) {
     std::memcpy(&counts[static_cast<std::size_t>(each)], round.of(each).data(), sizeof mine);
   }
-  if (const auto total = gathered_bytes(counts, size_of(block.dtype)); !total.ok()) {
+  if (const auto total = gathered_bytes("allgather", counts, size_of(block.dtype)); !total.ok()) {
     return total.status();
   }
   return counts;

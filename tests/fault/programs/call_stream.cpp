@@ -18,7 +18,8 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce", "named", "broadcast", "allgather", "reduce_scatter"};
+constexpr std::array kKinds{"allreduce", "named",  "broadcast", "allgather", "reduce_scatter",
+                            "alltoall",  "gather", "scatter",   "reduce",    "scan"};
 constexpr std::size_t kNamedTensors = 4;
 
 std::size_t bytes_of(const Arguments& arguments) {
@@ -83,6 +84,11 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "broadcast") return broadcast();
   if (kind == "allgather") return allgather();
   if (kind == "reduce_scatter") return reduce_scatter();
+  if (kind == "alltoall") return alltoall();
+  if (kind == "gather") return gather();
+  if (kind == "scatter") return scatter();
+  if (kind == "reduce") return reduce();
+  if (kind == "scan") return scan();
   throw std::invalid_argument("unknown kind " + kind);
 }
 
@@ -167,6 +173,65 @@ CallStream::Outcome CallStream::reduce_scatter() {
   const std::int64_t sum = only_value(part.values);
   check_digits(sum, part.contributors.size(), slot_);
   return {std::to_string(sum), part.contributors};
+}
+
+/// A worker's blocks differ in size, and have its digit.
+CallStream::Outcome CallStream::alltoall() {
+  const Contributors to = elastic::context().members();
+  std::vector<std::size_t> counts(to.size());
+  std::iota(counts.begin(), counts.end(), arguments_.elements / to.size());
+  const std::vector<std::int64_t> data(std::reduce(counts.begin(), counts.end()), digit(slot_));
+  return sum_of_blocks(elastic::alltoall(data, counts, to));
+}
+
+/// The digits of the blocks, of which no two have the same, added up.
+CallStream::Outcome CallStream::sum_of_blocks(const Gathered<std::int64_t>& all) const {
+  std::int64_t sum = 0;
+  std::span<const std::int64_t> rest(all.values);
+  for (const std::size_t count : all.counts) {
+    sum += only_value(rest.first(count));
+    rest = rest.subspan(count);
+  }
+  if (!rest.empty()) throw std::logic_error("more elements than the counts say");
+  check_digits(sum, all.contributors.size(), slot_);
+  return {std::to_string(sum), all.contributors};
+}
+
+/// To rank 0, whichever worker that is. The others can tell only how many have contributed.
+CallStream::Outcome CallStream::gather() {
+  const std::vector<std::int64_t> block(arguments_.elements, digit(slot_));
+  const Gathered<std::int64_t> all = elastic::gather(block, 0);
+  if (!all.counts.empty()) (void)sum_of_blocks(all);
+  return {"of_" + std::to_string(all.contributors.size()), all.contributors};
+}
+
+/// From rank 0. All blocks have its digit.
+CallStream::Outcome CallStream::scatter() {
+  const Contributors to = elastic::context().members();
+  const std::size_t block = arguments_.elements / to.size() + 1;
+  const std::vector<std::int64_t> data(block * to.size(), digit(slot_));
+  const Scattered<std::int64_t> part = elastic::scatter(data, 0, {}, to);
+  if (part.values.size() < block) throw std::logic_error("a block is too small");
+  return {std::to_string(only_value(part.values)), part.contributors};
+}
+
+/// To rank 0. Other tensors must stay as they are.
+CallStream::Outcome CallStream::reduce() {
+  std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
+  const Contributors who = elastic::reduce(data, 0);
+  const std::int64_t sum = only_value(data);
+  if (sum != digit(slot_) || who.size() == 1) check_digits(sum, who.size(), slot_);
+  return {"of_" + std::to_string(who.size()), who};
+}
+
+/// The digits of the workers up to this one in rank order.
+CallStream::Outcome CallStream::scan() {
+  std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
+  const Contributors who = elastic::scan(data);
+  const auto workers = who.workers();
+  const auto self = std::find(workers.begin(), workers.end(), elastic::context().id());
+  check_digits(only_value(data), static_cast<std::size_t>(self - workers.begin()) + 1, slot_);
+  return {"of_" + std::to_string(who.size()), who};
 }
 
 }  // namespace elastic::fault

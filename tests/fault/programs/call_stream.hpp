@@ -32,6 +32,12 @@ class CallStream {
   Outcome broadcast();
   Outcome allgather();
   Outcome reduce_scatter();
+  Outcome alltoall();
+  Outcome gather();
+  Outcome scatter();
+  Outcome reduce();
+  Outcome scan();
+  Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
 
   const Arguments arguments_;
   const int slot_;

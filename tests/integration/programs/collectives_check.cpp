@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <limits>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <elastic/elastic.hpp>
@@ -67,6 +69,11 @@ class Checks {
     broadcast();
     allgather();
     reduce_scatter();
+    alltoall();
+    gather_and_scatter();
+    reduce();
+    scan();
+    refusals_on_all();
     ranges();
     write_result(folder_, hash_);
   }
@@ -74,6 +81,13 @@ class Checks {
  private:
   template <typename T>
   void check(const std::vector<T>& result, ReduceOp op, const std::string& what) {
+    compare(result, op, what);
+    hash_.add(result);
+  }
+
+  /// For a result that not all ranks have.
+  template <typename T>
+  void compare(const std::vector<T>& result, ReduceOp op, const std::string& what) {
     const std::vector<T> right = expected<T>(size_, result.size(), op);
     for (std::size_t i = 0; i < right.size(); ++i) {
       // Values are compared, not bits: -0.0 equals 0.0.
@@ -84,7 +98,6 @@ class Checks {
            std::to_string(static_cast<double>(static_cast<Wide<T>>(result[i]))) + ", not " +
            std::to_string(static_cast<double>(static_cast<Wide<T>>(right[i]))));
     }
-    hash_.add(result);
   }
 
   void check(const Contributors& contributors) {
@@ -366,6 +379,128 @@ class Checks {
       }
     }
   }
+
+  /// Elements that one rank gives another.
+  static std::size_t given(int from, int to, std::size_t scale) {
+    return static_cast<std::size_t>((from * 3 + to * 5) % 4) * scale;
+  }
+  static std::vector<std::int32_t> block(int from, int to, std::size_t count) {
+    return std::vector<std::int32_t>(count, from * 1000 + to);
+  }
+
+  void alltoall() {
+    for (const std::size_t scale : std::vector<std::size_t>{0, 1, 1003, 70001}) {
+      std::vector<std::size_t> counts;
+      std::vector<std::size_t> right_counts;
+      std::vector<std::int32_t> mine;
+      std::vector<std::int32_t> right;
+      for (int rank = 0; rank < size_; ++rank) {
+        counts.push_back(given(rank_, rank, scale));
+        right_counts.push_back(given(rank, rank_, scale));
+        append(mine, block(rank_, rank, counts.back()));
+        append(right, block(rank, rank_, right_counts.back()));
+      }
+      const auto all = elastic::alltoall(mine, counts);
+      require(all.values == right && all.counts == right_counts, "alltoall");
+      check(all.contributors);
+      std::vector<std::int32_t> out(right.size() + 1, -1);
+      const auto blocks = elastic::alltoall(
+          {elastic::view(std::span(std::as_const(mine))), counts, elastic::context().members()},
+          elastic::view(std::span(out)));
+      right.push_back(-1);
+      require(out == right && blocks.counts == right_counts, "alltoall into a tensor");
+    }
+    const auto equal = elastic::alltoall(std::vector<std::int64_t>(at(size_) * 3, rank_));
+    for (int rank = 0; rank < size_; ++rank) {
+      require(equal.values[at(rank) * 3 + 2] == rank && equal.counts[at(rank)] == 3,
+              "alltoall of equal blocks");
+    }
+  }
+
+  void gather_and_scatter() {
+    for (int root = 0; root < size_; ++root) {
+      for (const std::size_t scale : std::vector<std::size_t>{0, 1, 1003}) {
+        std::vector<std::size_t> counts;
+        std::vector<std::int32_t> whole;
+        for (int rank = 0; rank < size_; ++rank) {
+          counts.push_back(given(root, rank, scale));
+          append(whole, block(root, rank, counts.back()));
+        }
+        const std::vector<std::int32_t> mine = block(root, rank_, counts[at(rank_)]);
+        const auto gathered = elastic::gather(mine, root);
+        require(gathered.values == (rank_ == root ? whole : std::vector<std::int32_t>()), "gather");
+        require(rank_ != root || gathered.counts == counts, "counts of a gather");
+        check(gathered.contributors);
+        if (rank_ != root) whole.clear();
+        if (rank_ != root) counts.clear();
+        const elastic::WorkerId worker = elastic::context().members().workers()[at(root)];
+        const auto part = elastic::scatter(whole, elastic::Root::worker(worker), counts);
+        require(part.values == mine, "scatter");
+        check(part.contributors);
+        std::vector<std::int32_t> out(mine.size() + 1, -1);
+        const auto placed =
+            elastic::scatter({elastic::view(std::span(std::as_const(whole))), counts},
+                             elastic::view(std::span(out)), root);
+        require(placed.count == mine.size() && out.back() == -1, "scatter into a tensor");
+      }
+    }
+  }
+
+  void reduce() {
+    for (const ReduceOp op : kOps) {
+      for (const std::size_t count : kCounts) {
+        const int root = static_cast<int>(count) % size_;
+        const std::vector<float16> before = contribution<float16>(rank_, count);
+        std::vector<float16> data = before;
+        check(elastic::reduce(data, root, op));
+        if (rank_ == root) {
+          compare(data, op, "reduce");
+        } else {
+          require(same_bits(data, before), "reduce changes a tensor that is not the root's");
+        }
+      }
+    }
+  }
+
+  void scan() {
+    for (const std::size_t count : kCounts) {
+      std::vector<std::int64_t> data(count, rank_ + 1);
+      check(elastic::scan(data));
+      require(data == std::vector<std::int64_t>(count, (rank_ + 1) * (rank_ + 2) / 2), "scan");
+      const std::vector<double> mine(count, rank_);
+      std::vector<double> out(count, -1);
+      elastic::exscan(elastic::view(std::span(mine)), elastic::view(std::span(out)),
+                      ReduceOp::kMax);
+      const double right = rank_ == 0 ? -std::numeric_limits<double>::infinity() : rank_ - 1;
+      require(out == std::vector<double>(count, right), "exscan");
+      std::vector<std::int32_t> mean(count, 2 * rank_);
+      elastic::scan(mean, ReduceOp::kAverage);
+      require(mean == std::vector<std::int32_t>(count, rank_), "scan of averages");
+    }
+  }
+
+  /// One rank cannot make its call: all learn why.
+  void refusals_on_all() {
+    const std::vector<float> data(at(size_), 1);
+    const std::vector<std::size_t> wrong(at(size_) + 1, 1);
+    const std::string last = "rank " + std::to_string(size_ - 1) + " gave ";
+    must_fail(ErrorCode::kMismatch, {last, std::to_string(size_ + 1) + " blocks for the"}, [&] {
+      elastic::alltoall(data,
+                        rank_ == size_ - 1 ? std::span(wrong) : std::span(wrong).first(at(size_)));
+    });
+    must_fail(ErrorCode::kMismatch, {last, "do not add up to the"}, [&] {
+      const std::vector<std::size_t> ones(at(size_), 1);
+      elastic::alltoall(rank_ == size_ - 1 ? std::vector<float>(at(size_) + 5) : data, ones);
+    });
+    must_fail(ErrorCode::kMismatch, {"gather: root", "is no rank"},
+              [&] { elastic::gather(data, rank_ == 0 ? size_ : 0); });
+  }
+
+  template <typename T>
+  static void append(std::vector<T>& to, const std::vector<T>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  }
+  static std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
   std::string folder_;
   int rank_;

@@ -1,0 +1,112 @@
+#include "collectives/backend/native/personal_collectives.hpp"
+
+#include <numeric>
+#include <utility>
+
+#include "collectives/plan/personal.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+using Counts = std::vector<std::uint64_t>;
+
+Counts in_bytes(Counts counts, std::size_t element) {
+  for (std::uint64_t& count : counts) count *= element;
+  return counts;
+}
+
+std::size_t total(const Counts& counts) {
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+}
+
+std::byte* bytes_of(Counts& counts) {
+  return reinterpret_cast<std::byte*>(counts.data());
+}
+
+}  // namespace
+
+/// Tells each rank what it gets from this one, unless all ranks know, and exchanges the blocks.
+Status PersonalCollectives::alltoall(const Call& call, Payload& payload) {
+  const std::size_t element = size_of(call.sections.front().dtype);
+  Counts from = call.counts;
+  if (call.ragged) {
+    if (Status told = tell_counts(call.counts, from); !told.ok()) return told;
+  }
+  payload.form.emplace<Blocks>().counts = from;
+  const Counts result = in_bytes(std::move(from), element);
+  return move(Schedule(plan::alltoall(rank_, in_bytes(call.counts, element), result,
+                                      plans_.segment_bytes())),
+              total(result), payload);
+}
+
+/// An alltoall of one number.
+Status PersonalCollectives::tell_counts(const Counts& to, Counts& from) {
+  Counts given = to;
+  PlanBuffers memory;
+  memory.data = bytes_of(from);
+  memory.input = bytes_of(given);
+  return executor_.run_alone(plans_.small_alltoall(sizeof(to.front())), memory);
+}
+
+/// All ranks learn all counts, so that they agree whether the blocks are too large.
+Status PersonalCollectives::gather(const Call& call, Payload& payload) {
+  const Section& block = call.sections.front();
+  const std::size_t element = size_of(block.dtype);
+  Counts& counts = payload.form.emplace<Blocks>().counts;
+  counts.assign(static_cast<std::size_t>(size_), 0);
+  counts[static_cast<std::size_t>(rank_)] = block.count;
+  const Status told =
+      executor_.run(plans_.small_allgather(sizeof(counts.front())), bytes_of(counts));
+  if (!told.ok()) return told;
+  const Result<std::size_t> whole = gathered_bytes("gather", counts, element);
+  if (!whole.ok()) return whole.status();
+  return move(
+      Schedule(plan::gather(rank_, call.root, in_bytes(counts, element), plans_.segment_bytes())),
+      rank_ == call.root ? whole.value() : 0, payload);
+}
+
+/// The root tells all ranks all counts before it sends the blocks.
+Status PersonalCollectives::scatter(const Call& call, Payload& payload) {
+  const std::size_t element = size_of(call.sections.front().dtype);
+  Counts& counts = payload.form.emplace<Blocks>().counts;
+  counts = call.counts;
+  counts.resize(static_cast<std::size_t>(size_));
+  const Status told = executor_.run(
+      plans_.broadcast(call.root, counts.size() * sizeof(counts.front())), bytes_of(counts));
+  if (!told.ok()) return told;
+  const Result<std::size_t> whole = gathered_bytes("scatter", counts, element);
+  if (!whole.ok()) return whole.status();
+  const Counts bytes = in_bytes(counts, element);
+  return move(Schedule(plan::scatter(rank_, call.root, bytes, plans_.segment_bytes())),
+              static_cast<std::size_t>(bytes[static_cast<std::size_t>(rank_)]), payload);
+}
+
+/// Runs a schedule from the payload's data to other memory, which becomes the payload's.
+Status PersonalCollectives::move(const Schedule& schedule, std::size_t result_bytes,
+                                 Payload& payload) {
+  spare_.resize(result_bytes);
+  PlanBuffers memory;
+  memory.data = spare_.data();
+  memory.input = payload.data.data();
+  const Status status = executor_.run_alone(schedule, memory);
+  std::swap(spare_, payload.data);
+  return status;
+}
+
+Status PersonalCollectives::reduce(const Call& call, const Reducer& reducer, Payload& payload) {
+  const Section& section = call.sections.front();
+  payload.form.emplace<Blocks>();
+  return executor_.run(plans_.reduce(call.root, {section.count, reducer.element}),
+                       payload.data.data(), reducer);
+}
+
+Status PersonalCollectives::scan(const Call& call, const Reducer& reducer, Payload& payload) {
+  const Section& section = call.sections.front();
+  payload.form.emplace<Blocks>();
+  const Status status =
+      executor_.run(plans_.scan({section.count, reducer.element}), payload.data.data(), reducer);
+  if (!status.ok() || !call.exclusive) return status;
+  return executor_.run(plans_.shift(bytes_of(section)), payload.data.data());
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/backend/backend.hpp"
+#include "collectives/backend/native/executor.hpp"
+#include "collectives/backend/native/plan_cache.hpp"
+
+namespace elastic::collectives {
+
+/// The collectives that give each rank a result of its own, or only the root one. They may complete
+/// on some ranks before others have started, and no rank has another's result: the caller ends each
+/// with a barrier (rule R1 of docs/atomicity.md).
+///
+/// Afterwards the payload has the form Blocks: alltoall and gather with the elements from each
+/// rank, scatter with those for each rank. Owned by the thread that runs the lane's operation.
+class PersonalCollectives {
+ public:
+  PersonalCollectives(int rank, int size, Executor& executor, PlanCache& plans)
+      : rank_(rank), size_(size), executor_(executor), plans_(plans) {}
+
+  Status alltoall(const Call& call, Payload& payload);
+  Status gather(const Call& call, Payload& payload);
+  Status scatter(const Call& call, Payload& payload);
+  Status reduce(const Call& call, const Reducer& reducer, Payload& payload);
+  Status scan(const Call& call, const Reducer& reducer, Payload& payload);
+
+ private:
+  using Counts = std::vector<std::uint64_t>;
+
+  Status tell_counts(const Counts& to, Counts& from);
+  Status move(const Schedule& schedule, std::size_t result_bytes, Payload& payload);
+
+  int rank_;
+  int size_;
+  Executor& executor_;
+  PlanCache& plans_;
+  Buffer spare_;  // takes the result, and is swapped with the input
+};
+
+}  // namespace elastic::collectives

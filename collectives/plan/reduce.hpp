@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/plan/parts.hpp"
+#include "collectives/plan/plan.hpp"
+
+/// Reductions in place in kData whose results differ by rank. May complete on some ranks before
+/// others have started. The order of the operands is fixed, so the same call gives the same bits.
+namespace elastic::plan {
+
+/// The root has the reduction of all ranks, the others garbage: a binomial tree, log2(size) hops of
+/// the whole data, for small data.
+Plan tree_reduce(int rank, int size, int root, std::size_t bytes);
+
+/// The same along a chain, in segments: size - 1 hops, but each rank receives the data once only,
+/// which is the least that the root can receive.
+Plan chain_reduce(int rank, int size, int root, Elements elements, std::size_t segment_bytes);
+
+/// Each rank has the reduction of ranks 0 to its own, in rank order. In log2(size) hops of the
+/// whole data a rank adds the sums of ranks ever farther before it (Hillis, Steele 1986: Data
+/// parallel algorithms), for small data.
+Plan doubling_scan(int rank, int size, std::size_t bytes);
+
+/// The same along the chain of ranks, in segments: each rank receives the data once.
+Plan chain_scan(int rank, int size, Elements elements, std::size_t segment_bytes);
+
+/// Each rank has what the rank before it had; rank 0 keeps its own.
+Plan shift(int rank, int size, std::size_t bytes);
+
+}  // namespace elastic::plan

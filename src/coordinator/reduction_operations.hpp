@@ -1,0 +1,39 @@
+#pragma once
+
+#include "coordinator/block_operations.hpp"
+#include "coordinator/operation.hpp"
+
+namespace elastic::coordinator {
+
+/// A reduction whose result the root alone gets.
+class ReduceOperation : public RootedOperation {
+ public:
+  /// `out` is written on the root alone.
+  ReduceOperation(ConstTensorView in, TensorView out, ReduceOp op, CallRoot root);
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  ConstTensorView in_;
+  TensorView out_;
+  ReduceOp op_;
+};
+
+/// Each member gets the reduction of the members with lower ranks and, unless it is exclusive, of
+/// itself. An exclusive one gives rank 0 the neutral element.
+class ScanOperation : public Operation {
+ public:
+  ScanOperation(ConstTensorView in, TensorView out, ReduceOp op, bool exclusive);
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  ConstTensorView in_;
+  TensorView out_;
+  ReduceOp op_;
+  bool exclusive_;
+};
+
+}  // namespace elastic::coordinator

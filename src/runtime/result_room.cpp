@@ -1,0 +1,29 @@
+#include "runtime/result_room.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "elastic/error.hpp"
+
+namespace elastic::runtime {
+
+void check_same_type(const char* call, const ConstTensorView& input, const TensorView& output) {
+  if (input.dtype == output.dtype) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(call) + ": input and output differ in dtype; they must be alike");
+}
+
+void put(std::span<const std::byte> result, const TensorView& output) {
+  const std::size_t bytes = std::min(result.size(), output.bytes());
+  if (bytes > 0) std::memcpy(output.data, result.data(), bytes);
+}
+
+[[noreturn]] void refuse_room(const char* call, const std::string& needs, std::size_t room) {
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(call) + ": " + needs + ", and the output has room for " +
+                  std::to_string(room) +
+                  ": give all members one that is large enough, and have them call again; this "
+                  "call is done, and its result is lost here");
+}
+
+}  // namespace elastic::runtime
