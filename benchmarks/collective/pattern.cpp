@@ -105,6 +105,8 @@ T reduced_at(ReduceOp op, int ranks, std::size_t place) {
       case ReduceOp::kProduct:
         total *= value;
         break;
+      default:
+        break;  // not in `all_ops`
     }
   }
   if (op != ReduceOp::kAverage) return rounded_to<T>(total);

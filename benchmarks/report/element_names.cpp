@@ -46,6 +46,8 @@ const char* name_of(ReduceOp op) {
       return "max";
     case ReduceOp::kProduct:
       return "prod";
+    default:
+      break;  // not one of nccl-tests'
   }
   return "unknown";
 }

@@ -12,6 +12,7 @@ const char* name_of(DType dtype);
 const char* name_of(ReduceOp op);
 
 std::vector<DType> all_dtypes();
+/// Those of nccl-tests.
 std::vector<ReduceOp> all_ops();
 
 }  // namespace elastic::bench

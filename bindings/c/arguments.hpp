@@ -45,7 +45,7 @@ inline std::vector<TensorView> tensors_of(const elastic_tensor* tensors, size_t 
 }
 
 inline ReduceOp op_of(elastic_op op, const char* call) {
-  return checked<ReduceOp>(op, ELASTIC_PRODUCT, call, "operation");
+  return checked<ReduceOp>(op, ELASTIC_ADASUM, call, "operation");
 }
 
 inline void fill(elastic_contributors* out, Contributors value) {

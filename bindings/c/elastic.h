@@ -35,7 +35,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to this header. */
-#define ELASTIC_ABI_VERSION 2
+#define ELASTIC_ABI_VERSION 3
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the header that the
  * program was compiled with, or the program may miss functions. */
@@ -161,7 +161,16 @@ enum {
   ELASTIC_AVERAGE = 1, /* the sum over the number of contributors */
   ELASTIC_MIN = 2,
   ELASTIC_MAX = 3,
-  ELASTIC_PRODUCT = 4
+  ELASTIC_PRODUCT = 4,
+  /* Since ELASTIC_ABI_VERSION 3: integers and bools bit by bit; whether elements of any type are not
+   * 0, with the result 0 or 1; the adaptive sum of floats, for allreduces only. */
+  ELASTIC_BIT_AND = 5,
+  ELASTIC_BIT_OR = 6,
+  ELASTIC_BIT_XOR = 7,
+  ELASTIC_LOGICAL_AND = 8,
+  ELASTIC_LOGICAL_OR = 9,
+  ELASTIC_LOGICAL_XOR = 10,
+  ELASTIC_ADASUM = 11
 };
 
 typedef int elastic_device;

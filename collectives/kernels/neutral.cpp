@@ -45,6 +45,15 @@ T number(int value) {
 }
 
 template <typename T>
+T all_ones() {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(~T{0});
+  } else {
+    return number<T>(0);  // bits of floats are not combined
+  }
+}
+
+template <typename T>
 T neutral(ReduceOp op) {
   switch (op) {
     case ReduceOp::kMin:
@@ -52,9 +61,11 @@ T neutral(ReduceOp op) {
     case ReduceOp::kMax:
       return least<T>();
     case ReduceOp::kProduct:
+    case ReduceOp::kLogicalAnd:
       return number<T>(1);
-    case ReduceOp::kSum:
-    case ReduceOp::kAverage:
+    case ReduceOp::kBitAnd:
+      return all_ones<T>();
+    default:
       break;
   }
   return number<T>(0);
@@ -65,7 +76,9 @@ T neutral(ReduceOp op) {
 void fill_neutral(DType dtype, ReduceOp op, std::byte* data, std::size_t elements) {
   with_element_of(dtype, [&]<typename T>(T) {
     T value = neutral<T>(op);
-    if (dtype == DType::kBool && op == ReduceOp::kMin) value = number<T>(1);
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      if (dtype == DType::kBool && value != 0) value = 1;
+    }
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(data + i * sizeof(T), &value, sizeof(T));
   });
 }

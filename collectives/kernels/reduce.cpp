@@ -1,6 +1,7 @@
 #include "collectives/kernels/reduce.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "collectives/kernels/element_type.hpp"
 
@@ -131,6 +132,56 @@ struct ExtremeOfBits {
   }
 };
 
+struct BitAnd {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
+    return hn::And(a, b);
+  }
+};
+struct BitOr {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
+    return hn::Or(a, b);
+  }
+};
+struct BitXor {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
+    return hn::Xor(a, b);
+  }
+};
+
+/// `BitOp` on whether elements of type T, by their bits, are not 0. Every NaN is true, and -0.0 is
+/// false.
+template <typename T, class BitOp>
+struct Logical {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    using Bits = hn::TFromD<D>;
+    // All bits, as a mask has them.
+    const auto truth = BitOp::apply(d, truth_of(d, a), truth_of(d, b));
+    return hn::And(truth, hn::Set(d, one<Bits>()));
+  }
+
+ private:
+  template <typename Bits>
+  static constexpr Bits one() {
+    if constexpr (kIsHalf<T>) {
+      return T(1.0F).bits;
+    } else {
+      return std::bit_cast<Bits>(T{1});
+    }
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> truth_of(D d, hn::Vec<D> v) {
+    using Bits = hn::TFromD<D>;
+    constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+    constexpr bool kIsFloat = kIsHalf<T> || std::is_floating_point_v<T>;
+    const auto magnitude = kIsFloat ? hn::AndNot(hn::Set(d, kSign), v) : v;
+    return hn::Not(hn::VecFromMask(d, hn::Eq(magnitude, hn::Zero(d))));
+  }
+};
+
 /// Combines whole vectors of D, from element `begin` on; returns where less than one is left.
 template <typename T, class Op, Store kStore, class D>
 HWY_INLINE std::size_t combine_vectors(D d, std::byte* into, const std::byte* left,
@@ -195,6 +246,17 @@ Function arithmetic_loop(Store store) {
   }
 }
 
+template <std::size_t kBytes>
+using Unsigned = std::conditional_t<
+    kBytes == 1, std::uint8_t,
+    std::conditional_t<kBytes == 2, std::uint16_t,
+                       std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
+
+template <typename T, class Op>
+Function loop_of_bits(Store store) {
+  return loop<Unsigned<sizeof(T)>, Unsigned<sizeof(T)>, Op>(store);
+}
+
 template <typename T>
 Function loop(ReduceOp op, Store store) {
   switch (op) {
@@ -204,8 +266,21 @@ Function loop(ReduceOp op, Store store) {
       return extreme_loop<T, true>(store);
     case ReduceOp::kProduct:
       return arithmetic_loop<T, Product>(store);
+    case ReduceOp::kBitAnd:
+      return loop_of_bits<T, BitAnd>(store);
+    case ReduceOp::kBitOr:
+      return loop_of_bits<T, BitOr>(store);
+    case ReduceOp::kBitXor:
+      return loop_of_bits<T, BitXor>(store);
+    case ReduceOp::kLogicalAnd:
+      return loop_of_bits<T, Logical<T, BitAnd>>(store);
+    case ReduceOp::kLogicalOr:
+      return loop_of_bits<T, Logical<T, BitOr>>(store);
+    case ReduceOp::kLogicalXor:
+      return loop_of_bits<T, Logical<T, BitXor>>(store);
     case ReduceOp::kSum:
     case ReduceOp::kAverage:
+    case ReduceOp::kAdasum:
       break;
   }
   return arithmetic_loop<T, Sum>(store);
@@ -213,9 +288,18 @@ Function loop(ReduceOp op, Store store) {
 
 /// "And" is the least of bytes that are 0 or 1, and "or" the greatest.
 Function loop_of_bools(ReduceOp op, Store store) {
-  const bool is_and = op == ReduceOp::kProduct || op == ReduceOp::kMin;
-  return is_and ? extreme_loop<std::uint8_t, false>(store)
-                : extreme_loop<std::uint8_t, true>(store);
+  switch (op) {
+    case ReduceOp::kProduct:
+    case ReduceOp::kMin:
+    case ReduceOp::kBitAnd:
+    case ReduceOp::kLogicalAnd:
+      return extreme_loop<std::uint8_t, false>(store);
+    case ReduceOp::kBitXor:
+    case ReduceOp::kLogicalXor:
+      return loop_of_bits<std::uint8_t, BitXor>(store);
+    default:
+      return extreme_loop<std::uint8_t, true>(store);
+  }
 }
 
 }  // namespace

@@ -14,10 +14,12 @@ using Function = void (*)(std::byte* into, const std::byte* left, const std::byt
                           std::size_t elements);
 
 /// The loop for `op`, for the best instructions that this processor has. kAverage sums; `divide`
-/// does the rest.
+/// does the rest. kAdasum is no loop over elements (see adasum.hpp): callers do not ask for it.
 ///
 /// Sums and products of integers wrap around. Bools are bytes, of which "and" (kProduct, kMin) is
-/// the least and "or" (the others) the greatest. float16 and bfloat16 are combined as binary32 and
+/// the least and "or" (kSum, kMax) the greatest. The bitwise operations combine floats by their
+/// bits, too; the callers refuse that. The logical ones take what is not 0 for true, NaN as well,
+/// and give 0 or 1. float16 and bfloat16 are combined as binary32 and
 /// rounded once. The left operand is the minimum or maximum of 0.0 and -0.0. A NaN among the
 /// operands gives the one quiet NaN that is positive and without payload. So the bits depend
 /// neither on the processor nor on the compiler.

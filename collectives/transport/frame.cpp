@@ -7,6 +7,7 @@
 #include "base/backend_names.hpp"
 #include "base/dtype_names.hpp"
 #include "base/little_endian.hpp"
+#include "base/reduce_ops.hpp"
 
 namespace elastic::transport {
 
@@ -106,7 +107,6 @@ bool waits_for_state(std::uint8_t kind) {
 }
 
 std::string describe(const Fingerprint& fingerprint) {
-  static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
   constexpr std::uint8_t kManyTensors = 255;
 
   const std::size_t kind = fingerprint.kind & Fingerprint::kKindMask;
@@ -138,7 +138,7 @@ std::string describe(const Fingerprint& fingerprint) {
             describe_root(fingerprint.detail);
   }
   constexpr unsigned kCast = Fingerprint::kCast;
-  if (reduces(kind)) text += ", " + named(kOps, fingerprint.redop & ~kCast);
+  if (reduces(kind)) text += ", " + named(kReduceOpNames, fingerprint.redop & ~kCast);
   if (reduces(kind) && (fingerprint.redop & kCast) != 0) text += ", cast";
   return text + by;
 }

@@ -160,7 +160,7 @@ class ELASTIC_API Context {
   /// `stream` is for tensors on a CUDA device.
   /// \returns the workers that contributed to the result.
   /// \throws Error as every collective; also kInvalidArgument for `in` and `out` that do not fit
-  ///   each other, and for kAverage of bools.
+  ///   each other, and for an op that the dtype does not have (kAverage of bools, say).
   /// \{
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
                          CudaStream stream = {});

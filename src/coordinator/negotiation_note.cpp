@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
 constexpr auto kLastDType = static_cast<std::uint8_t>(kDTypes.back());
-constexpr auto kLastOp = static_cast<std::uint8_t>(ReduceOp::kProduct);
+constexpr auto kLastOp = static_cast<std::uint8_t>(kReduceOps.back());
 
 class Encoder {
  public:

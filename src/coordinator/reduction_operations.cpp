@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/reduce_ops.hpp"
 #include "collectives/kernels/neutral.hpp"
 #include "collectives/kernels/reduce.hpp"
 
@@ -57,10 +58,16 @@ Call ScanOperation::call(const Members& /*members*/) {
 void ScanOperation::pack(const Members& /*members*/, Payload& payload) {
   pack_whole(in_, payload);
 }
+/// A lone contribution is combined with the neutral element: a logical result is 0 or 1.
 void ScanOperation::unpack(const Members& members, const Payload& payload) {
   const int contributors = members.rank + (exclusive_ ? 0 : 1);
-  if (contributors > 0) return unpack_whole(payload, op_, contributors, out_);
-  kernels::fill_neutral(out_.dtype, op_, static_cast<std::byte*>(out_.data), out_.count);
+  const bool as_it_is = contributors > 1 || (contributors == 1 && !is_logical(op_));
+  if (as_it_is) return unpack_whole(payload, op_, contributors, out_);
+  auto* const data = static_cast<std::byte*>(out_.data);
+  kernels::fill_neutral(out_.dtype, op_, data, out_.count);
+  if (contributors == 1 && out_.count > 0) {
+    kernels::reduce(out_.dtype, op_)(data, data, payload.data.data(), out_.count);
+  }
 }
 
 }  // namespace elastic::coordinator

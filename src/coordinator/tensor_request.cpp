@@ -4,25 +4,10 @@
 #include <utility>
 
 #include "base/dtype_names.hpp"
+#include "base/reduce_ops.hpp"
 
 namespace elastic::coordinator {
 namespace {
-
-const char* name_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return "sum";
-    case ReduceOp::kAverage:
-      return "average";
-    case ReduceOp::kMin:
-      return "min";
-    case ReduceOp::kMax:
-      return "max";
-    case ReduceOp::kProduct:
-      return "product";
-  }
-  return "unknown";
-}
 
 std::string describe(const TensorShape& shape) {
   return std::to_string(shape.count) + " " + dtype_name(shape.dtype);
@@ -55,8 +40,8 @@ Status validate(const TensorRequest& request) {
                       " tensors; at most " + std::to_string(kMaxTensorsInGroup) + " are possible");
   }
   for (const TensorShape& tensor : request.tensors) {
-    if (tensor.dtype == DType::kBool && request.op == ReduceOp::kAverage) {
-      return Status(Code::kInvalidArgument, who + "bools have no average");
+    if (const std::string why = refusal(request.op, tensor.dtype); !why.empty()) {
+      return Status(Code::kInvalidArgument, who + why);
     }
     if (tensor.count > kMaxTensorElements) {
       return Status(Code::kInvalidArgument, who + describe(tensor) + " is more than is possible");
@@ -81,7 +66,7 @@ std::string describe(const TensorRequest& request) {
   }
   if (shown < request.tensors.size()) text += ", ...";
   if (request.tensors.size() != 1) text += ")";
-  return text + ", " + name_of(request.op);
+  return text + ", " + reduce_op_name(request.op);
 }
 
 }  // namespace elastic::coordinator

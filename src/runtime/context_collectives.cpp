@@ -136,12 +136,14 @@ GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStr
 Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                                      CudaStream stream) {
   runtime::check(op, data.dtype, "reduce_scatter");
+  runtime::check_elementwise(op, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, op, take, stream);
 }
 
 ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op,
                                       CudaStream stream) {
   runtime::check(op, data.dtype, "reduce_scatter");
+  runtime::check_elementwise(op, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, out, op, stream);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/dtype_names.hpp"
+#include "base/reduce_ops.hpp"
 #include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
 
@@ -54,6 +55,11 @@ void check_disjoint(std::span<const TensorView> tensors, const char* call) {
   }
 }
 
+void check_exists(ReduceOp op, const char* call) {
+  if (op <= kReduceOps.back()) return;
+  invalid(std::string(call) + ": there is no reduction " + std::to_string(static_cast<int>(op)));
+}
+
 }  // namespace
 
 void check(const ConstTensorView& tensor, const char* call, const char* which) {
@@ -90,19 +96,20 @@ void check_group(std::span<const TensorView> tensors, const char* call) {
 }
 
 void check(ReduceOp op, DType dtype, const char* call) {
-  if (op > ReduceOp::kProduct) {
-    invalid(std::string(call) + ": there is no reduction " + std::to_string(static_cast<int>(op)));
-  }
-  if (op == ReduceOp::kAverage && dtype == DType::kBool) {
-    invalid(std::string(call) +
-            ": bools have no average; take the maximum for \"or\", the minimum for \"and\", or "
-            "numbers");
+  check_exists(op, call);
+  if (const std::string why = refusal(op, dtype); !why.empty()) {
+    invalid(std::string(call) + ": " + why);
   }
 }
 
 void check(ReduceOp op, std::span<const TensorView> tensors, const char* call) {
-  check(op, DType::kU8, call);  // for an empty group
+  check_exists(op, call);  // for an empty group
   for (const TensorView& tensor : tensors) check(op, tensor.dtype, call);
+}
+
+void check_elementwise(ReduceOp op, const char* call) {
+  if (is_elementwise(op)) return;
+  invalid(std::string(call) + ": kAdasum combines whole tensors, and so is for allreduces only");
 }
 
 void check_overlap(const ConstTensorView& input, const ConstTensorView& output, const char* call) {

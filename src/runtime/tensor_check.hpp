@@ -20,9 +20,11 @@ void check(const ConstTensorView& tensor, const char* call, const char* which = 
 /// As `check`, for each tensor of a group and for their sum; also throws where two of them overlap.
 void check_group(std::span<const TensorView> tensors, const char* call);
 
-/// Throws Error(kInvalidArgument) for an invalid reduction, and for the average of bools.
+/// Throws Error(kInvalidArgument) for an invalid reduction, and for one that `dtype` does not have.
 void check(ReduceOp op, DType dtype, const char* call);
 void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
+/// Throws Error(kInvalidArgument) for a reduction of which no rank can have a part.
+void check_elementwise(ReduceOp op, const char* call);
 
 /// Throws Error(kInvalidArgument) if `input` and `output`, which have the same size, overlap
 /// without being the same memory.

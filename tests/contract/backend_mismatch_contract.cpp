@@ -29,6 +29,8 @@ std::vector<Mistake> mistakes() {
       {"nothing", allreduce_call(DType::kF32, 0), allreduce_call(DType::kF32, 1)},
       {"dtype", allreduce_call(DType::kF32, 10), allreduce_call(DType::kI32, 10)},
       {"op", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 10, ReduceOp::kMax)},
+      {"bits", allreduce_call(DType::kI32, 10, ReduceOp::kBitAnd),
+       allreduce_call(DType::kI32, 10, ReduceOp::kLogicalAnd)},
       {"kind", allreduce_call(DType::kF32, 10), barrier_call()},
       {"kinds", broadcast_call(DType::kF32, 10, 0), allgather_call(DType::kF32, 10)},
       {"scatter", reduce_scatter_call(DType::kF32, 10), allreduce_call(DType::kF32, 10)},

@@ -79,6 +79,7 @@ TEST_P(BackendZeroCopyContract, AllreducesTensorsWhereTheyLie) {
     Buffer undo;
     for (const DType dtype : kDTypes) {
       for (const ReduceOp op : kOps) {
+        if (!combines(op, dtype)) continue;
         for (const std::size_t count : {1UL, 1001UL, 30'011UL / kSlowness}) {
           if (op == ReduceOp::kAverage) continue;  // below
           Tensor tensor(world_, rank, dtype, count);
@@ -235,6 +236,7 @@ TEST_P(BackendZeroCopyContract, SmallCallsAreTheSameAsOthers) {
     std::uint64_t position = 1;
     for (const DType dtype : kDTypes) {
       for (const ReduceOp op : kOps) {
+        if (!combines(op, dtype)) continue;
         for (const std::size_t count : {0UL, 1UL, 3UL, 1001UL}) {
           const Call call = allreduce_call(dtype, count, op);
           Payload mine = payload(call.sections[0], contribution(rank, count, dtype));

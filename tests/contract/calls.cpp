@@ -202,8 +202,29 @@ std::vector<double> contribution(int rank, std::size_t count, DType dtype) {
   return values;
 }
 
+namespace {
+
+double bits_combined(double left, double right, ReduceOp op) {
+  const auto a = static_cast<std::int64_t>(left);
+  const auto b = static_cast<std::int64_t>(right);
+  return static_cast<double>(op == ReduceOp::kBitAnd  ? a & b
+                             : op == ReduceOp::kBitOr ? a | b
+                                                      : a ^ b);
+}
+
+double logical_combined(bool left, bool right, ReduceOp op) {
+  return static_cast<double>(op == ReduceOp::kLogicalAnd  ? left && right
+                             : op == ReduceOp::kLogicalOr ? left || right
+                                                          : left != right);
+}
+
+}  // namespace
+
 std::vector<double> combined(int size, std::size_t count, DType dtype, ReduceOp op) {
   std::vector<double> result = contribution(0, count, dtype);
+  if (is_logical(op)) {
+    for (double& value : result) value = static_cast<double>(value != 0);
+  }
   for (int rank = 1; rank < size; ++rank) {
     const std::vector<double> next = contribution(rank, count, dtype);
     for (std::size_t i = 0; i < count; ++i) {
@@ -220,6 +241,19 @@ std::vector<double> combined(int size, std::size_t count, DType dtype, ReduceOp 
           break;
         case ReduceOp::kProduct:
           result[i] *= next[i];
+          break;
+        case ReduceOp::kBitAnd:
+        case ReduceOp::kBitOr:
+        case ReduceOp::kBitXor:
+          result[i] = bits_combined(result[i], next[i], op);
+          break;
+        case ReduceOp::kLogicalAnd:
+        case ReduceOp::kLogicalOr:
+        case ReduceOp::kLogicalXor:
+          result[i] = logical_combined(result[i] != 0, next[i] != 0, op);
+          break;
+        case ReduceOp::kAdasum:
+          ADD_FAILURE() << "Adasum combines whole tensors";
       }
       if (dtype == DType::kBool) result[i] = std::min(result[i], 1.0);
     }

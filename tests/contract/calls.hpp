@@ -3,12 +3,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/reduce_ops.hpp"
 #include "collectives/backend/backend.hpp"
 
 namespace elastic::collectives {
 
-inline constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin,
-                                    ReduceOp::kMax, ReduceOp::kProduct};
+/// Those that combine element by element.
+inline constexpr ReduceOp kOps[] = {
+    ReduceOp::kSum,        ReduceOp::kAverage,   ReduceOp::kMin,       ReduceOp::kMax,
+    ReduceOp::kProduct,    ReduceOp::kBitAnd,    ReduceOp::kBitOr,     ReduceOp::kBitXor,
+    ReduceOp::kLogicalAnd, ReduceOp::kLogicalOr, ReduceOp::kLogicalXor};
+/// Whether callers give elements of `dtype` to the operation.
+inline bool combines(ReduceOp op, DType dtype) {
+  return refusal(op, dtype).empty() || op == ReduceOp::kAverage;
+}
 
 /// Section of one tensor at the start of the data.
 Section section(DType dtype, std::size_t count, std::size_t offset = 0);

@@ -128,6 +128,9 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({15, 3, 0, 1, 0, 8}), "scan of 8 f64, sum");
   EXPECT_EQ(describe({15, 3, 4, 1, Fingerprint::kExclusive, 8}), "exscan of 8 f64, product");
   EXPECT_EQ(describe({8, 5, 0, 1, 0, 0}), "elastic::run, which synchronises the state");
+  EXPECT_EQ(describe({1, 4, 5, 1, 0, 8}), "allreduce of 8 i8, bit and");
+  EXPECT_EQ(describe({4, 2, 10, 1, 0, 8}), "reduce_scatter of 8 f32, logical xor");
+  EXPECT_EQ(describe({1, 2, 11, 1, 0, 8}), "allreduce of 8 f32, adasum");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
   EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::root_worker(7), 0}),
             "call whose root is the worker whose id has the low bits 7, which is no member");

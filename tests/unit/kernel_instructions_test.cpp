@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -16,8 +19,10 @@
 namespace elastic::kernels {
 namespace {
 
-const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
-                         ReduceOp::kProduct};
+const ReduceOp kOps[] = {ReduceOp::kSum,       ReduceOp::kAverage,   ReduceOp::kMin,
+                         ReduceOp::kMax,       ReduceOp::kProduct,   ReduceOp::kBitAnd,
+                         ReduceOp::kBitOr,     ReduceOp::kBitXor,    ReduceOp::kLogicalAnd,
+                         ReduceOp::kLogicalOr, ReduceOp::kLogicalXor};
 
 /// More than two vectors, whatever their size; and once enough to take the trouble to align them.
 constexpr std::size_t kMostElements = 150;
@@ -39,6 +44,33 @@ struct Plain {
   static T reduced(ReduceOp op, T left, T right) {
     const Wide a = static_cast<Wide>(left);
     const Wide b = static_cast<Wide>(right);
+    switch (op) {
+      case ReduceOp::kBitAnd:
+        return bits(left, right, std::bit_and());
+      case ReduceOp::kBitOr:
+        return bits(left, right, std::bit_or());
+      case ReduceOp::kBitXor:
+        return bits(left, right, std::bit_xor());
+      case ReduceOp::kLogicalAnd:
+        return T(static_cast<Wide>(a != 0 && b != 0));
+      case ReduceOp::kLogicalOr:
+        return T(static_cast<Wide>(a != 0 || b != 0));
+      case ReduceOp::kLogicalXor:
+        return T(static_cast<Wide>((a != 0) != (b != 0)));
+      default:
+        return numbers(op, a, b);
+    }
+  }
+
+  template <typename Operation>
+  static T bits(T left, T right, Operation operation) {
+    auto result = std::bit_cast<std::array<std::byte, sizeof(T)>>(left);
+    const auto other = std::bit_cast<std::array<std::byte, sizeof(T)>>(right);
+    for (std::size_t i = 0; i < sizeof(T); ++i) result[i] = operation(result[i], other[i]);
+    return std::bit_cast<T>(result);
+  }
+
+  static T numbers(ReduceOp op, Wide a, Wide b) {
     if constexpr (!std::is_integral_v<Wide>) {
       if (std::isnan(a) || std::isnan(b)) return rounded(a + b);
     }
@@ -73,9 +105,20 @@ struct Plain {
   }
 };
 
-/// The operation on the bytes of bools: "and" is their minimum, and the others are "or".
+/// The operation on the bytes of bools: "and" is their minimum, and "or" their maximum.
 ReduceOp as_bytes(ReduceOp op) {
-  return op == ReduceOp::kProduct || op == ReduceOp::kMin ? ReduceOp::kMin : ReduceOp::kMax;
+  switch (op) {
+    case ReduceOp::kProduct:
+    case ReduceOp::kMin:
+    case ReduceOp::kBitAnd:
+    case ReduceOp::kLogicalAnd:
+      return ReduceOp::kMin;
+    case ReduceOp::kBitXor:
+    case ReduceOp::kLogicalXor:
+      return ReduceOp::kBitXor;
+    default:
+      return ReduceOp::kMax;
+  }
 }
 
 using Bytes = std::vector<std::byte>;

@@ -55,6 +55,32 @@ TEST(Reduce, IntegersWrapAround) {
             (std::vector<std::int8_t>{-100}));
 }
 
+TEST(Reduce, CombinesBitByBit) {
+  const std::vector<std::uint16_t> a{0xff00, 0x1234, 0};
+  const std::vector<std::uint16_t> b{0x0ff0, 0x1234, 1};
+  EXPECT_EQ(combined(reduce(DType::kU16, ReduceOp::kBitAnd), a, b),
+            (std::vector<std::uint16_t>{0x0f00, 0x1234, 0}));
+  EXPECT_EQ(combined(reduce(DType::kI16, ReduceOp::kBitOr), a, b),
+            (std::vector<std::uint16_t>{0xfff0, 0x1234, 1}));
+  EXPECT_EQ(combined(reduce(DType::kU16, ReduceOp::kBitXor), a, b),
+            (std::vector<std::uint16_t>{0xf0f0, 0, 1}));
+}
+
+TEST(Reduce, LogicalResultsAreZeroOrOne) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> a{0, -0.0F, 7, kNan, 1e-45F, 0};
+  const std::vector<float> b{0, 2.5F, -3, 0, 1e-45F, -0.0F};
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kLogicalAnd), a, b),
+            (std::vector<float>{0, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kLogicalOr), a, b),
+            (std::vector<float>{0, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kLogicalXor), a, b),
+            (std::vector<float>{0, 1, 0, 1, 0, 0}));
+  const std::vector<std::uint16_t> halves{bits_of<bfloat16>(-4), bits_of<bfloat16>(-0.0F)};
+  EXPECT_EQ(combined(reduce(DType::kBF16, ReduceOp::kLogicalOr), halves, halves),
+            (std::vector<std::uint16_t>{bits_of<bfloat16>(1), 0}));
+}
+
 TEST(Reduce, HalvesAreRoundedOnce) {
   // 2048 + 1 lies between two binary16 values and goes to the even one.
   const std::vector<std::uint16_t> a{bits_of<float16>(2048), bits_of<float16>(65504)};

@@ -105,11 +105,22 @@ AVERAGE = ReduceOp.AVERAGE
 MIN = ReduceOp.MIN
 MAX = ReduceOp.MAX
 PRODUCT = ReduceOp.PRODUCT
+BIT_AND = ReduceOp.BIT_AND
+BIT_OR = ReduceOp.BIT_OR
+BIT_XOR = ReduceOp.BIT_XOR
+LOGICAL_AND = ReduceOp.LOGICAL_AND
+LOGICAL_OR = ReduceOp.LOGICAL_OR
+LOGICAL_XOR = ReduceOp.LOGICAL_XOR
+ADASUM = ReduceOp.ADASUM
 
 # TimeoutError is not among them: `from elastic import *` leaves Python's own in place.
 __all__ = [
+    "ADASUM",
     "AVERAGE",
     "AdamW",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
     "BatchSum",
     "BelowMinimumError",
     "Context",
@@ -123,6 +134,9 @@ __all__ = [
     "GradientNoise",
     "InternalError",
     "InvalidArgumentError",
+    "LOGICAL_AND",
+    "LOGICAL_OR",
+    "LOGICAL_XOR",
     "LearningRate",
     "LoadingData",
     "MAX",

@@ -30,6 +30,20 @@ class ReduceOp(enum.Enum):
 
     PRODUCT = 4
 
+    BIT_AND = 5
+
+    BIT_OR = 6
+
+    BIT_XOR = 7
+
+    LOGICAL_AND = 8
+
+    LOGICAL_OR = 9
+
+    LOGICAL_XOR = 10
+
+    ADASUM = 11
+
 class Contributors:
     """
     The workers whose parts are in the result of a collective. ``len()`` of it is their number,
@@ -115,7 +129,8 @@ class Context:
             tensor: a contiguous array of any shape, the same on all members; overwritten by the
                 result unless ``out`` is given. Or a number, which is returned combined.
             op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
-                that contributed.
+                that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
+                LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
             out: an array of the same count and element type that receives the result.
 
         Returns:
@@ -253,7 +268,8 @@ def allreduce(tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> 
         tensor: a contiguous array of any shape, the same on all members; overwritten by the
             result unless ``out`` is given. Or a number, which is returned combined.
         op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
-            that contributed.
+            that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
+            LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
         out: an array of the same count and element type that receives the result.
 
     Returns:

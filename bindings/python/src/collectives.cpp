@@ -171,7 +171,8 @@ Args:
     tensor: a contiguous array of any shape, the same on all members; overwritten by the
         result unless ``out`` is given. Or a number, which is returned combined.
     op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
-        that contributed.
+        that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
+        LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
     out: an array of the same count and element type that receives the result.
 
 Returns:

@@ -22,7 +22,7 @@ class GivenOp {
     if (nanobind::try_cast(given_, op, false)) return op;
     throw Error(ErrorCode::kInvalidArgument,
                 call + ": op is " + text_of(nanobind::repr(given_)) +
-                    "; give elastic.SUM, AVERAGE, MIN, MAX or PRODUCT");
+                    "; give elastic.SUM, AVERAGE, MIN, MAX, PRODUCT or another elastic.ReduceOp");
   }
 
  private:

@@ -17,7 +17,14 @@ NB_MODULE(_core, module) {
       .value("AVERAGE", elastic::ReduceOp::kAverage)
       .value("MIN", elastic::ReduceOp::kMin)
       .value("MAX", elastic::ReduceOp::kMax)
-      .value("PRODUCT", elastic::ReduceOp::kProduct);
+      .value("PRODUCT", elastic::ReduceOp::kProduct)
+      .value("BIT_AND", elastic::ReduceOp::kBitAnd)
+      .value("BIT_OR", elastic::ReduceOp::kBitOr)
+      .value("BIT_XOR", elastic::ReduceOp::kBitXor)
+      .value("LOGICAL_AND", elastic::ReduceOp::kLogicalAnd)
+      .value("LOGICAL_OR", elastic::ReduceOp::kLogicalOr)
+      .value("LOGICAL_XOR", elastic::ReduceOp::kLogicalXor)
+      .value("ADASUM", elastic::ReduceOp::kAdasum);
   python::bind_work(module);
   python::ContextClass context(module, "Context", "One worker's membership in a job.");
   python::bind_context(module, context);

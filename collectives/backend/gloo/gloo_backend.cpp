@@ -13,6 +13,7 @@
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 
+#include "base/reduce_ops.hpp"
 #include "collectives/backend/gloo/links_transport.hpp"
 #include "collectives/kernels/reduce.hpp"
 
@@ -56,14 +57,17 @@ class GlooBackend final : public Backend {
 };
 
 /// Gloo has no reduce_scatter on unbound buffers, the kind that links_transport provides. Transfers
-/// and mismatches exist only in this library.
-bool is_left_to_native(Kind kind) {
-  return kind == Kind::kReduceScatter || kind == Kind::kTransfer || kind == Kind::kMismatch ||
-         (is_personal(kind) && kind != Kind::kReduce);
+/// and mismatches exist only in this library. Gloo's allreduce combines element by element, and a
+/// lone rank's not at all.
+bool is_left_to_native(const Call& call, int ranks) {
+  return call.kind == Kind::kReduceScatter || call.kind == Kind::kTransfer ||
+         call.kind == Kind::kMismatch || !is_elementwise(call.redop) ||
+         (is_personal(call.kind) && call.kind != Kind::kReduce) ||
+         (ranks == 1 && is_logical(call.redop));
 }
 
 Status GlooBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
-  if (is_left_to_native(call.kind)) return view_.native->run(position, call, payload);
+  if (is_left_to_native(call, size())) return view_.native->run(position, call, payload);
   if (view_.mesh->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status status = view_.native->prepare(position); !status.ok()) return status;
   context_->begin(OpTag{view_.generation, position, OpTag::kNormal}, call.fingerprint);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/reduce_ops.hpp"
 #include "collectives/backend/mpi/mpi_operations.hpp"
 #include "collectives/backend/mpi/mpi_process.hpp"
 #include "collectives/backend/mpi/mpi_status.hpp"
@@ -61,6 +62,7 @@ class MpiBackend final : public Backend {
     std::vector<int> offsets;
   };
 
+  bool is_left_to_native(const Call& call) const;
   Status meet(std::uint64_t position, const Call& call);
   Status perform(const Call& call, Payload& payload);
   Status allreduce(const Section& section, ReduceOp op);
@@ -79,12 +81,18 @@ class MpiBackend final : public Backend {
   bool in_order_ = false;  // the ranks of the view are known to be MPI's
 };
 
+/// MPI's reductions combine element by element, and a lone rank's not at all.
+bool MpiBackend::is_left_to_native(const Call& call) const {
+  return call.kind == Kind::kBarrier || call.kind == Kind::kTransfer ||
+         call.kind == Kind::kMismatch || is_personal(call.kind) || !is_elementwise(call.redop) ||
+         (size() == 1 && is_logical(call.redop));
+}
+
 /// 1. The ranks compare their calls over the links; a mismatch ends here (`meet`).
 /// 2. MPI works on buffers of its own, which are swapped with the payload's.
 /// 3. After a failure these buffers are leaked, because MPI may still write to them.
 Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
-  if (call.kind == Kind::kBarrier || call.kind == Kind::kTransfer || call.kind == Kind::kMismatch ||
-      is_personal(call.kind)) {
+  if (is_left_to_native(call)) {
     return view_.native->run(position, call, payload);
   }
   if (Status met = meet(position, call); !met.ok()) return met;

@@ -10,7 +10,9 @@ namespace elastic::collectives {
 
 namespace {
 
-constexpr std::size_t kOps = 5;
+/// All but the last, kAdasum, which combines whole tensors.
+constexpr std::size_t kOps = kReduceOps.size() - 1;
+static_assert(kReduceOps.back() == ReduceOp::kAdasum);
 
 /// MPI passes no context to a user's function, so each operation has a function of its own.
 template <std::size_t kIndex>

@@ -130,7 +130,7 @@ Result<NcclBackend::Turn> NcclBackend::take_turn(const Call& call, const Payload
   if (const auto over = services_.reaper->over(); !over.ok()) return over.status();
   const DeviceTensors& given = *payload.on_device();
   const int index = given.device();
-  if (index < 0 || !is_for_nccl(call.kind, given.tensors())) return Turn{};
+  if (index < 0 || !is_for_nccl(call, given.tensors())) return Turn{};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
     log::warn("nccl: {}", device.status().message());

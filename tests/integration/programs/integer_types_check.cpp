@@ -23,7 +23,6 @@ using elastic::DType;
 using elastic::ReduceOp;
 using elastic::TensorView;
 using elastic::testing::fail;
-using elastic::testing::kOps;
 
 static_assert(elastic::dtype_of<long long> == DType::kI64);
 static_assert(elastic::dtype_of<unsigned long long> == DType::kU64);
@@ -63,7 +62,26 @@ T combined(ReduceOp op, T left, T right) {
   if (op == ReduceOp::kMax) return std::max(left, right);
   const auto a = static_cast<std::uint64_t>(left);
   const auto b = static_cast<std::uint64_t>(right);
-  return static_cast<T>(op == ReduceOp::kProduct ? a * b : a + b);
+  switch (op) {
+    case ReduceOp::kBitAnd:
+      return static_cast<T>(a & b);
+    case ReduceOp::kBitOr:
+      return static_cast<T>(a | b);
+    case ReduceOp::kBitXor:
+      return static_cast<T>(a ^ b);
+    case ReduceOp::kLogicalAnd:
+      return static_cast<T>(a != 0 && b != 0);
+    case ReduceOp::kLogicalOr:
+      return static_cast<T>(a != 0 || b != 0);
+    case ReduceOp::kLogicalXor:
+      return static_cast<T>((a != 0) != (b != 0));
+    default:
+      return static_cast<T>(op == ReduceOp::kProduct ? a * b : a + b);
+  }
+}
+
+bool is_logical(ReduceOp op) {
+  return op >= ReduceOp::kLogicalAnd && op <= ReduceOp::kLogicalXor;
 }
 
 template <typename T>
@@ -78,6 +96,9 @@ T averaged(T sum, int ranks) {
 template <typename T>
 Values<T> expected(ReduceOp op, int ranks, std::size_t count) {
   Values<T> result = contribution<T>(0, count);
+  if (is_logical(op)) {
+    for (T& value : result.span()) value = static_cast<T>(value != 0);
+  }
   for (int rank = 1; rank < ranks; ++rank) {
     const Values<T> next = contribution<T>(rank, count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -92,6 +113,7 @@ Values<T> expected(ReduceOp op, int ranks, std::size_t count) {
 
 template <typename T>
 constexpr bool has(ReduceOp op) {
+  if (op == ReduceOp::kAdasum) return false;
   return !std::is_same_v<T, bool> || op != ReduceOp::kAverage;
 }
 
@@ -133,7 +155,7 @@ class Checks {
   template <typename T>
   void collectives() {
     for (const std::size_t count : kCounts) {
-      for (const ReduceOp op : kOps) {
+      for (const ReduceOp op : elastic::kReduceOps) {
         if (!has<T>(op)) continue;
         allreduce<T>(op, count);
         reduce_scatter<T>(op, count);
@@ -189,7 +211,8 @@ class Checks {
   template <typename... Types>
   void together(TypeList<Types...>) {
     constexpr std::size_t kCount = 1003;
-    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin}) {
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kBitXor,
+                              ReduceOp::kLogicalAnd}) {
       const std::tuple<Values<Types>...> grouped{contribution<Types>(rank_, kCount)...};
       const std::tuple<Values<Types>...> named{contribution<Types>(rank_, kCount)...};
       std::vector<TensorView> views;

@@ -27,6 +27,14 @@ void wrong_by_itself() {
          [&] { elastic::allreduce(std::span<float>(floats), no_op); });
   expect("reduction, named", {"allreduce_async: there is no reduction 99"},
          [&] { (void)elastic::allreduce_async("op", std::span<float>(floats), no_op); });
+  std::vector<std::int32_t> integers(3);
+  expect("bits of floats", {"allreduce: f32 has no bit xor"},
+         [&] { elastic::allreduce(std::span<float>(floats), elastic::ReduceOp::kBitXor); });
+  expect("Adasum of integers", {"allreduce_async: Adasum takes", "this is i32"},
+         [&] { (void)elastic::allreduce_async("whole", integers, elastic::ReduceOp::kAdasum); });
+  expect("Adasum of no allreduce", {"reduce_scatter: kAdasum", "for allreduces only"}, [&] {
+    (void)elastic::reduce_scatter(std::span<const float>(floats), elastic::ReduceOp::kAdasum);
+  });
   // The number of bytes overflows to none.
   const TensorView huge{floats.data(), std::size_t{1} << 62, DType::kF32, {}};
   const std::string count = std::to_string(huge.count);

@@ -17,6 +17,9 @@ _OPERATIONS = {
     "PRODUCT": elastic.PRODUCT,
     "MIN": elastic.MIN,
     "MAX": elastic.MAX,
+    "BAND": elastic.BIT_AND,
+    "BOR": elastic.BIT_OR,
+    "BXOR": elastic.BIT_XOR,
 }
 #: The same by the value that calls give.
 _BY_VALUE = {

@@ -10,6 +10,11 @@ constexpr bool can_reduce(DType dtype) {
   return dtype != DType::kI16 && dtype != DType::kU16;
 }
 
+/// NCCL has neither bitwise nor logical operations, and no Adasum.
+constexpr bool can_reduce(ReduceOp op) {
+  return op <= ReduceOp::kProduct;
+}
+
 inline ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
     case DType::kF16:

@@ -16,12 +16,12 @@ bool is_for_nccl(Kind kind) {
          kind == Kind::kReduceScatter;
 }
 
-bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors) {
-  const bool reduces = kind == Kind::kAllreduce || kind == Kind::kReduceScatter;
-  return is_for_nccl(kind) &&
-         (!reduces || std::ranges::all_of(tensors, can_reduce, [](const DeviceTensor& tensor) {
-           return tensor.wire.dtype;
-         }));
+bool is_for_nccl(const Call& call, std::span<const DeviceTensor> tensors) {
+  if (!is_for_nccl(call.kind)) return false;
+  if (call.kind != Kind::kAllreduce && call.kind != Kind::kReduceScatter) return true;
+  return can_reduce(call.redop) && std::ranges::all_of(tensors, [](const DeviceTensor& tensor) {
+           return can_reduce(tensor.wire.dtype);
+         });
 }
 
 const char* plural(Kind kind) {

@@ -11,8 +11,9 @@ namespace elastic::collectives::nccl {
 
 /// Whether NCCL can perform calls of this kind.
 bool is_for_nccl(Kind kind);
-/// Whether NCCL can perform them on these tensors: it cannot reduce 16-bit integers.
-bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors);
+/// Whether NCCL can perform the call on these tensors: it cannot reduce 16-bit integers, and has
+/// the five simplest reductions only.
+bool is_for_nccl(const Call& call, std::span<const DeviceTensor> tensors);
 /// The plural for messages, such as "allreduces".
 const char* plural(Kind kind);
 
