@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "elastic/allocation.hpp"
+#include "elastic/async_collectives.hpp"
 #include "elastic/compression.hpp"
 #include "elastic/detail/export.hpp"
 #include "elastic/detail/process_owned.hpp"
@@ -69,7 +70,7 @@ class State;
 ///
 /// **Threads.** Everything may be called from any thread. Unnamed collectives of one worker are
 /// done one at a time; the program decides which order they have between threads.
-class ELASTIC_API Context {
+class ELASTIC_API Context : public AsyncCollectives {
  public:
   /// Connects to the job and waits until it has formed. A worker that joins a running job returns
   /// without being a member yet: `rank()` is -1 until `run` has it admitted.
@@ -229,6 +230,7 @@ class ELASTIC_API Context {
   /// \throws Error kInvalidArgument: a name that is empty or still under way here, or a tensor that
   ///   a collective refuses. kNotInitialized: this worker is joining. Codes that end the training.
   /// \{
+  using AsyncCollectives::allreduce_async;  // without a name
   [[nodiscard]] Work allreduce_async(std::string_view name, TensorView data,
                                      ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
   template <Element T>
@@ -247,6 +249,7 @@ class ELASTIC_API Context {
   /// stays one unit.
   /// \returns the operation under way, whose errors Work::wait throws.
   /// \throws Error as `allreduce_async`; also kInvalidArgument for tensors that overlap.
+  using AsyncCollectives::grouped_allreduce_async;  // without a name
   [[nodiscard]] Work grouped_allreduce_async(std::string_view name,
                                              std::span<const TensorView> tensors,
                                              ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
@@ -506,11 +509,10 @@ class ELASTIC_API Context {
   /// contributor. The bytes are in host memory and valid only in this function. It may ask for
   /// rank, size and the like; collectives, Work::wait, `run` and `shutdown` throw
   /// Error(kInvalidArgument) in it, because they would wait for the call that it is a part of.
-  using TakeGathered =
-      std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
+  using TakeGathered = AsyncCollectives::TakeGathered;
   /// Receives the result of a reduce_scatter or scatter: this member's part, and its offset in the
   /// whole tensor in elements. Otherwise as TakeGathered.
-  using TakeScattered = std::function<void(std::span<const std::byte> values, std::size_t offset)>;
+  using TakeScattered = AsyncCollectives::TakeScattered;
 
   /// For tensors whose element type is known only at run time, or whose result there may be no room
   /// for yet: gives the result to `take`, which is called once, before the function returns.
@@ -574,6 +576,7 @@ class ELASTIC_API Context {
     };
   }
 
+  friend class AsyncCollectives;
   friend struct DefaultContext;
   /// Leaves the job if `shutdown` has not, ends other threads' calls with errors, and frees what
   /// the context has once none is in a call. The object stays: each later call throws

@@ -163,33 +163,100 @@ inline Contributors cast_allreduce(std::span<const CastTensor> tensors,
   return context().cast_allreduce(tensors, op, stream);
 }
 
-/// Context::allreduce_async of the default context.
+/// Context::allreduce_async of the default context, with its arguments.
 /// \returns what Context::allreduce_async returns.
 /// \throws Error as Context::allreduce_async; also kNotInitialized before `init`.
-/// \{
-template <Element T>
-[[nodiscard]] Work allreduce_async(std::string_view name, std::span<T> data,
-                                   ReduceOp op = ReduceOp::kSum) {
-  return context().allreduce_async(name, data, op);
+template <typename... Arguments>
+[[nodiscard]] auto allreduce_async(Arguments&&... arguments) {
+  return context().allreduce_async(std::forward<Arguments>(arguments)...);
 }
-template <detail::ContiguousRange R>
-[[nodiscard]] Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
-  return context().allreduce_async(name, std::forward<R>(data), op);
-}
-[[nodiscard]] inline Work allreduce_async(std::string_view name, TensorView data,
-                                          ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
-  return context().allreduce_async(name, data, op, stream);
-}
-/// \}
 
-/// Context::grouped_allreduce_async of the default context.
+/// Context::grouped_allreduce_async of the default context, with its arguments.
 /// \returns what Context::grouped_allreduce_async returns.
 /// \throws Error as Context::grouped_allreduce_async; also kNotInitialized before `init`.
-[[nodiscard]] inline Work grouped_allreduce_async(std::string_view name,
-                                                  std::span<const TensorView> tensors,
-                                                  ReduceOp op = ReduceOp::kSum,
-                                                  CudaStream stream = {}) {
-  return context().grouped_allreduce_async(name, tensors, op, stream);
+template <typename... Arguments>
+[[nodiscard]] auto grouped_allreduce_async(Arguments&&... arguments) {
+  return context().grouped_allreduce_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::broadcast_async of the default context, with its arguments.
+/// \returns what Context::broadcast_async returns.
+/// \throws Error as Context::broadcast_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto broadcast_async(Arguments&&... arguments) {
+  return context().broadcast_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::allgather_async of the default context, with its arguments.
+/// \returns what Context::allgather_async returns.
+/// \throws Error as Context::allgather_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto allgather_async(Arguments&&... arguments) {
+  return context().allgather_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::reduce_scatter_async of the default context, with its arguments.
+/// \returns what Context::reduce_scatter_async returns.
+/// \throws Error as Context::reduce_scatter_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto reduce_scatter_async(Arguments&&... arguments) {
+  return context().reduce_scatter_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::alltoall_async of the default context, with its arguments.
+/// \returns what Context::alltoall_async returns.
+/// \throws Error as Context::alltoall_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto alltoall_async(Arguments&&... arguments) {
+  return context().alltoall_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::gather_async of the default context, with its arguments.
+/// \returns what Context::gather_async returns.
+/// \throws Error as Context::gather_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto gather_async(Arguments&&... arguments) {
+  return context().gather_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::scatter_async of the default context, with its arguments.
+/// \returns what Context::scatter_async returns.
+/// \throws Error as Context::scatter_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto scatter_async(Arguments&&... arguments) {
+  return context().scatter_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::reduce_async of the default context, with its arguments.
+/// \returns what Context::reduce_async returns.
+/// \throws Error as Context::reduce_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto reduce_async(Arguments&&... arguments) {
+  return context().reduce_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::scan_async of the default context, with its arguments.
+/// \returns what Context::scan_async returns.
+/// \throws Error as Context::scan_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto scan_async(Arguments&&... arguments) {
+  return context().scan_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::exscan_async of the default context, with its arguments.
+/// \returns what Context::exscan_async returns.
+/// \throws Error as Context::exscan_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto exscan_async(Arguments&&... arguments) {
+  return context().exscan_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::barrier_async of the default context, with its arguments.
+/// \returns what Context::barrier_async returns.
+/// \throws Error as Context::barrier_async; also kNotInitialized before `init`.
+template <typename... Arguments>
+[[nodiscard]] auto barrier_async(Arguments&&... arguments) {
+  return context().barrier_async(std::forward<Arguments>(arguments)...);
 }
 
 /// Context::broadcast of the default context.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "elastic/detail/export.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
@@ -86,52 +84,6 @@ struct BlocksView {
   Contributors to = {};
   /// The shape of an element of an alltoall if it is more than a number: that of all members.
   std::span<const std::size_t> row = {};
-};
-
-namespace detail {
-class WorkState;
-}
-
-/// An asynchronous operation under way. A cheap handle; copies refer to the same operation. All
-/// functions may be called from any thread. Destroying it does not cancel the operation, but the
-/// tensors must live until it is complete.
-///
-/// It is complete when the results lie in the tensors, those on CUDA devices too: what is queued
-/// there afterwards, on any stream, sees them.
-class ELASTIC_API Work {
- public:
-  /// No operation: every function but `ready` throws kInvalidArgument.
-  Work() = default;
-  /// For the library.
-  explicit Work(std::shared_ptr<detail::WorkState> state);
-
-  /// Blocks until the operation is complete.
-  /// \returns the operation's contributors.
-  /// \throws Error of the operation if it failed, the same on every call. A collective's codes are
-  ///   in Context's description.
-  Contributors wait() const;
-
-  /// Like `wait`, but gives up after `timeout` or at `deadline`, which does not cancel the
-  /// operation.
-  /// \returns whether the operation is complete.
-  /// \throws Error as `wait`.
-  /// \{
-  bool wait_for(std::chrono::nanoseconds timeout) const;
-  bool wait_until(std::chrono::steady_clock::time_point deadline) const;
-  /// \}
-
-  /// Looks whether the operation is complete, without blocking. If it is not, everything that was
-  /// submitted so far is sent, as by `wait`, even if a bucket is not full; so a loop that polls
-  /// comes to an end.
-  /// \returns whether it is complete, successfully or not.
-  bool ready() const noexcept;
-
-  /// \returns the contributors of the completed operation.
-  /// \throws Error kInvalidArgument if the operation is not complete; as `wait` if it failed.
-  Contributors contributors() const;
-
- private:
-  std::shared_ptr<detail::WorkState> state_;
 };
 
 /// How `run` came to its end.

@@ -37,7 +37,7 @@ class RootedOperation : public Operation {
   explicit RootedOperation(CallRoot root) : root_(std::move(root)) {}
   bool can_begin(const Members& members) const override { return root_.can_begin(members); }
   bool is_lost(const Members& members) const override { return root_.is_lost(members); }
-  std::string needs() const override { return root_.incarnation(); }
+  std::string needs() const override { return root_.needed(); }
 
  protected:
   const CallRoot& root() const { return root_; }

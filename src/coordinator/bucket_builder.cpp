@@ -11,10 +11,6 @@ std::size_t definition_bytes(const TensorRequest& request) {
   return request.name.size() + 16 + 11 * request.tensors.size();
 }
 
-bool belong_together(const TensorRequest& a, const TensorRequest& b) {
-  return a.kind == b.kind && a.op == b.op;
-}
-
 }  // namespace
 
 bool BucketBuilder::fits(const Open& open, const TensorRequest& request) const {
@@ -24,9 +20,10 @@ bool BucketBuilder::fits(const Open& open, const TensorRequest& request) const {
 }
 
 std::optional<BucketContent> BucketBuilder::add(std::shared_ptr<const TensorRequest> request) {
+  if (request->kind != kAllreduceRequest) return BucketContent{std::move(request)};
   std::optional<BucketContent> closed;
   auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& candidate) {
-    return belong_together(*candidate.content.front(), *request);
+    return candidate.content.front()->op == request->op;
   });
   if (open != open_.end() && !fits(*open, *request)) {
     closed = std::move(open->content);

@@ -13,15 +13,16 @@ namespace elastic::coordinator {
 /// The requests that run as one collective, in order.
 using BucketContent = std::vector<std::shared_ptr<const TensorRequest>>;
 
-/// Fuses requests into buckets. The buckets depend on the order of the calls alone. One bucket per
-/// (kind, op) is open at a time; dtypes may differ within a bucket. Owned by a Negotiator.
+/// Fuses requests into buckets. The buckets depend on the order of the calls alone. One bucket of
+/// allreduces per op is open at a time; dtypes may differ within a bucket. Any other request is a
+/// bucket by itself. Owned by a Negotiator.
 class BucketBuilder {
  public:
   /// `bucket_bytes` limits the size of a bucket; a single larger request has a bucket of its own.
   explicit BucketBuilder(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
 
   /// Appends `request` to the open bucket. If it does not fit, that bucket is closed and returned,
-  /// and the request opens the next one.
+  /// and the request opens the next one. A request that is a bucket by itself is returned.
   std::optional<BucketContent> add(std::shared_ptr<const TensorRequest> request);
   /// Removes a request from its open bucket. False if no open bucket has it.
   bool remove(const std::shared_ptr<const TensorRequest>& request);

@@ -6,7 +6,7 @@
 
 namespace elastic::coordinator {
 
-CallRoot::CallRoot(Root root, const Members& members) {
+CallRoot::CallRoot(Root root, const Members& members, bool renewed) : renewed_(renewed) {
   const auto* const worker = std::get_if<WorkerId>(&root);
   if (worker != nullptr) named_as_worker_ = *worker;
   const int rank = worker != nullptr ? members.rank_of(*worker) : std::get<int>(root);

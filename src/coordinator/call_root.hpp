@@ -18,7 +18,9 @@ class CallRoot {
  public:
   /// `members`: the view in force when the caller named the root. A rank must be one of theirs; the
   /// worker that has it there stays the root through view changes. A worker need not be a member.
-  CallRoot(Root root, const Members& members);
+  /// `renewed`: each view in which the call is attempted makes it anew, with the root that has this
+  /// rank there. Named calls do so: all ranks begin them in the same view.
+  CallRoot(Root root, const Members& members, bool renewed = false);
 
   /// False once the root that was named by its rank has left: a rank that calls later means another
   /// worker by the same number.
@@ -33,13 +35,14 @@ class CallRoot {
   int rank_in(const Members& members) const;
   /// transport::Fingerprint::detail of the call.
   std::uint32_t detail(const Members& members) const;
-  /// Empty if it was no member.
-  const std::string& incarnation() const { return incarnation_; }
+  /// The incarnation without which the call cannot be replayed; empty if there is none.
+  std::string needed() const { return renewed_ ? std::string() : incarnation_; }
   bool is_this_worker() const { return is_this_worker_; }
 
  private:
   std::optional<WorkerId> named_as_worker_;
-  std::string incarnation_;
+  std::string incarnation_;  // empty if it was no member
+  bool renewed_ = false;
   bool is_this_worker_ = false;
 };
 

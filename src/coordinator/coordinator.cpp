@@ -48,18 +48,32 @@ Coordinator::~Coordinator() {
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
     std::string name, std::vector<TensorView> tensors, ReduceOp op,
     const std::shared_ptr<device::StagedTensors>& staged) {
-  if (Status status = validate(request_for(name, tensors, op)); !status.ok()) return status;
+  Submission submission{.call = {.request = request_for(name, tensors, op), .make = {}},
+                        .tensors = std::move(tensors)};
+  submission.staged = staged;
+  return submit(std::move(submission));
+}
+
+Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(NamedCall call) {
+  return submit(Submission{.call = std::move(call), .tensors = {}});
+}
+
+Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submission) {
+  if (Status status = validate(submission.call.request); !status.ok()) return status;
   auto work = std::make_shared<detail::WorkState>([this] { flush(); });
+  submission.work = work;
+  const std::shared_ptr<device::StagedTensors> staged = submission.staged;
   {
     const MutexLock lock(mutex_);
     if (!closed_.ok()) return closed_;
+    const std::string& name = submission.call.request.name;
     if (!names_.try_emplace(name, std::this_thread::get_id()).second) {
       return Status(
           Code::kInvalidArgument,
           "tensor '" + name + "' is under way already: wait for it before submitting it again");
     }
     open_.store(true, std::memory_order_release);
-    submitted_.push_back({std::move(name), std::move(tensors), op, work, staged});
+    submitted_.push_back(std::move(submission));
   }
   if (staged) {
     staged->when_arrived([wake_up = wake_up_] { wake_up->set(); });
@@ -185,10 +199,8 @@ void Coordinator::take_submissions() {
   for (Submission& submission : submitted) {
     last_progress_ = Clock::now();
     Status status = submission.staged ? submission.staged->arrival().value_or(Status()) : Status();
-    if (status.ok()) {
-      status = negotiator_.submit(request_for(submission.name, submission.tensors, submission.op));
-    }
-    const std::string name = submission.name;
+    if (status.ok()) status = negotiator_.submit(submission.call.request);
+    const std::string name = submission.call.request.name;
     const bool flush_after = submission.flush_after;
     pending_[name] = std::move(submission);
     if (!status.ok()) complete(name, status);
@@ -228,7 +240,7 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
   for (OrderItem& order : negotiator_.take_orders()) orders_.push_back(std::move(order));
   while (!orders_.empty()) {
     busy = true;
-    running_ = operation_for(orders_.front());
+    running_ = operation_for(orders_.front(), *ownership.view().members);
     const Lane::Attempt attempt = lane_.attempt(ownership, *running_);
     if (!attempt.final) return Status(Code::kAborted, "interrupted");
     running_.reset();
@@ -239,8 +251,10 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
   return {};
 }
 
-std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order) const {
+std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
+                                                      const Members& members) const {
   if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
+  if (const auto& make = pending_.at(order.requests->front()->name).call.make) return make(members);
   std::vector<TensorView> tensors;
   for (const auto& request : *order.requests) {
     const Submission& its = pending_.at(request->name);
@@ -269,7 +283,8 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
   if (const Status status = negotiator_.completed(order); !status.ok()) {
     log::error("negotiation: {}", status.message());
   }
-  const Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
+  Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
+  if (outcome.ok()) outcome = conclude(order);
   // In reverse order: programs wait in the order in which they submit, so a thread that waits for
   // the first request wakes up once for the whole bucket.
   for (auto at = order.requests->rbegin(); at != order.requests->rend(); ++at) {
@@ -293,6 +308,13 @@ Status Coordinator::bring_back(const OrderItem& order) {
     if (status.ok()) status = staged->wait_until_back();
   }
   return status.ok() ? status : options_.leave_without_result(status);
+}
+
+/// A call with a function of its own is the only one of its order.
+Status Coordinator::conclude(const OrderItem& order) {
+  const auto found = pending_.find(order.requests->front()->name);
+  if (found == pending_.end() || !found->second.call.conclude) return {};
+  return found->second.call.conclude();
 }
 
 void Coordinator::complete(const std::string& name, Result<Contributors> outcome) {
@@ -332,8 +354,8 @@ Status Coordinator::outlast(const Status& timeout) {
     const auto in_time = std::find_if(submitted_.begin(), submitted_.end(),
                                       [&](const Submission& its) { return its.since > last; });
     for (auto its = submitted_.begin(); its != in_time; ++its) {
-      late.push_back(its->name);
-      pending_[its->name] = std::move(*its);
+      late.push_back(its->call.request.name);
+      pending_[late.back()] = std::move(*its);
     }
     submitted_.erase(submitted_.begin(), in_time);
   }
@@ -345,7 +367,10 @@ void Coordinator::fail_all(const Status& reason) {
   {
     const MutexLock lock(mutex_);
     closed_ = reason;
-    for (Submission& submission : submitted_) pending_[submission.name] = std::move(submission);
+    for (Submission& submission : submitted_) {
+      const std::string name = submission.call.request.name;
+      pending_[name] = std::move(submission);
+    }
     submitted_.clear();
   }
   while (!pending_.empty()) {

@@ -57,6 +57,18 @@ class Coordinator {
   Result<std::shared_ptr<detail::WorkState>> submit(
       std::string name, std::vector<TensorView> tensors, ReduceOp op,
       const std::shared_ptr<device::StagedTensors>& staged = nullptr);
+  /// A named call that is no allreduce.
+  struct NamedCall {
+    /// The shape, agreed on by the ranks before the call.
+    TensorRequest request;
+    /// Makes the operation for a view, each time that the call begins. On the coordinator's thread.
+    std::function<std::unique_ptr<Operation>(const Members&)> make;
+    /// Called with its result delivered, on the coordinator's thread: the error in which the call
+    /// ends here all the same.
+    std::function<Status()> conclude = {};
+  };
+  /// Submits a named call on tensors in host memory.
+  Result<std::shared_ptr<detail::WorkState>> submit(NamedCall call);
   /// The program is about to block: it submits nothing more until an open tensor is complete.
   void flush();
   /// Waits until all tensors that the calling thread has submitted are complete; each Work has its
@@ -68,15 +80,15 @@ class Coordinator {
 
  private:
   struct Submission {
-    std::string name;
-    std::vector<TensorView> tensors;
-    ReduceOp op = ReduceOp::kSum;
-    std::shared_ptr<detail::WorkState> work;
-    std::shared_ptr<device::StagedTensors> staged;  ///< null: the tensors are used in place
+    NamedCall call;                   ///< without `make` if it is an allreduce
+    std::vector<TensorView> tensors;  ///< of an allreduce
+    std::shared_ptr<detail::WorkState> work = nullptr;
+    std::shared_ptr<device::StagedTensors> staged = nullptr;  ///< null: the tensors are used in place
     bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
   };
 
+  Result<std::shared_ptr<detail::WorkState>> submit(Submission submission);
   void loop();
   void serve_views();
   Status serve(Lane::Ownership& ownership);
@@ -86,10 +98,11 @@ class Coordinator {
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
   Status take_note(transport::Mesh& mesh, int from, const std::vector<std::byte>& note);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
-  std::unique_ptr<Operation> operation_for(const OrderItem& order) const;
+  std::unique_ptr<Operation> operation_for(const OrderItem& order, const Members& members) const;
   std::unique_ptr<Operation> device_operation_for(const OrderItem& order) const;
   void finish(const Lane::Attempt& attempt);
   Status bring_back(const OrderItem& order);
+  Status conclude(const OrderItem& order);
   void complete(const std::string& name, Result<Contributors> outcome);
   void look_for_stalls();
   Status outlast(const Status& timeout);

@@ -189,8 +189,8 @@ std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
   return places;
 }
 
-BroadcastOperation::BroadcastOperation(TensorView data, Root root, const Members& members)
-    : data_(data), root_(root, members) {}
+BroadcastOperation::BroadcastOperation(TensorView data, CallRoot root)
+    : data_(data), root_(std::move(root)) {}
 
 Call BroadcastOperation::call(const Members& members) {
   Call call = simple_call(Kind::kBroadcast, data_.dtype, ReduceOp::kSum, data_.count);

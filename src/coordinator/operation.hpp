@@ -123,13 +123,13 @@ class AllreduceOperation : public Operation {
 
 class BroadcastOperation : public Operation {
  public:
-  BroadcastOperation(TensorView data, Root root, const Members& members);
+  BroadcastOperation(TensorView data, CallRoot root);
   bool can_begin(const Members& members) const override { return root_.can_begin(members); }
   bool is_lost(const Members& members) const override { return root_.is_lost(members); }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
-  std::string needs() const override { return root_.incarnation(); }
+  std::string needs() const override { return root_.needed(); }
 
  private:
   TensorView data_;

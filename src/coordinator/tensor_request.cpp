@@ -1,6 +1,8 @@
 #include "coordinator/tensor_request.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <utility>
 
 #include "base/dtype_names.hpp"
@@ -8,6 +10,18 @@
 
 namespace elastic::coordinator {
 namespace {
+
+std::string name_of_kind(std::uint8_t kind) {
+  static constexpr std::array kNames = {"allreduce", "broadcast", "allgather", "reduce_scatter",
+                                        "barrier",   "alltoall",  "gather",    "scatter",
+                                        "reduce",    "scan"};
+  return kind < kNames.size() ? kNames[kind] : "call of kind " + std::to_string(kind);
+}
+
+bool reduces(std::uint8_t kind) {
+  return kind == kAllreduceRequest || kind == kReduceScatterRequest || kind == kReduceRequest ||
+         kind == kScanRequest;
+}
 
 std::string describe(const TensorShape& shape) {
   return std::to_string(shape.count) + " " + dtype_name(shape.dtype);
@@ -52,9 +66,8 @@ Status validate(const TensorRequest& request) {
 
 std::string describe(const TensorRequest& request) {
   constexpr std::size_t kShown = 8;
-  std::string text = request.kind == kAllreduceRequest
-                         ? std::string("allreduce")
-                         : "call of kind " + std::to_string(request.kind);
+  std::string text = name_of_kind(request.kind);
+  if (request.kind == kBarrierRequest) return text;
   text += " of ";
   if (request.tensors.size() != 1) {
     text += "a group of " + std::to_string(request.tensors.size()) + " tensors (";
@@ -66,7 +79,7 @@ std::string describe(const TensorRequest& request) {
   }
   if (shown < request.tensors.size()) text += ", ...";
   if (request.tensors.size() != 1) text += ")";
-  return text + ", " + reduce_op_name(request.op);
+  return !reduces(request.kind) ? text : text + ", " + reduce_op_name(request.op);
 }
 
 }  // namespace elastic::coordinator

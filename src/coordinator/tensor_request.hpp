@@ -10,11 +10,24 @@
 
 namespace elastic::coordinator {
 
-/// The kind of a named request, and the only one. It is on the wire for later releases: ranks with
-/// different kinds get a mismatch that describes both, and not a note that they cannot read.
-inline constexpr std::uint8_t kAllreduceRequest = 0;
+/// The kinds of named requests. The numbers are on the wire: ranks with different kinds get a
+/// mismatch that describes both, also if one of them does not know the other's. Only allreduces are
+/// fused.
+enum RequestKind : std::uint8_t {
+  kAllreduceRequest,
+  kBroadcastRequest,
+  kAllgatherRequest,
+  kReduceScatterRequest,
+  kBarrierRequest,
+  kAlltoallRequest,
+  kGatherRequest,
+  kScatterRequest,
+  kReduceRequest,
+  kScanRequest,
+};
 
-/// The shape of one tensor, as far as the ranks have to agree on it.
+/// The shape of one tensor, as far as the ranks have to agree on it before the call: where they may
+/// differ in count, it is 0. The call itself compares the rest.
 struct TensorShape {
   DType dtype = DType::kF32;
   std::uint64_t count = 0;

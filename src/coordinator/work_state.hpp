@@ -2,8 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/mutex.hpp"
 #include "base/process_mark.hpp"
@@ -12,8 +15,8 @@
 
 namespace elastic::detail {
 
-/// The state behind a Work: the coordinator thread completes it once, and any thread may wait for
-/// it.
+/// The state behind a Work: one thread of the library completes it once, and any thread may wait
+/// for it.
 class WorkState {
  public:
   /// `about_to_block` is called before every wait and look: a thread that waits submits nothing
@@ -21,12 +24,29 @@ class WorkState {
   explicit WorkState(std::function<void()> about_to_block)
       : about_to_block_(std::move(about_to_block)) {}
 
-  void complete(Result<Contributors> outcome) {
+  void complete(Result<Contributors> outcome) { end({std::move(outcome), nullptr}); }
+  /// The operation ended in an exception, which each wait throws.
+  void fail(std::exception_ptr exception) {
+    end({Status(Code::kInternal, "it has ended in an exception"), std::move(exception)});
+  }
+
+  /// Calls `then` when the operation is complete: on the thread that completes it, or at once on
+  /// this one. `then` throws nothing, and does not wait. \returns a number for `forget`.
+  std::uint64_t when_complete(std::function<void()> then) {
     {
       const MutexLock lock(mutex_);
-      outcome_ = std::move(outcome);
+      if (!outcome_) {
+        continuations_.emplace(++last_continuation_, std::move(then));
+        return last_continuation_;
+      }
     }
-    done_.notify_all();
+    then();
+    return 0;
+  }
+  /// Forgets what `when_complete` was given, unless it has been called or is being called.
+  void forget(std::uint64_t continuation) {
+    const MutexLock lock(mutex_);
+    continuations_.erase(continuation);
   }
 
   /// The process that has submitted the operation. In a forked child no thread completes it.
@@ -50,13 +70,29 @@ class WorkState {
     MutexLock lock(mutex_);
     done_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
   }
-  /// Requires that it is ready.
+  /// Throws the exception in which the operation ended, if it was one. Requires that it is ready.
   Result<Contributors> outcome() const {
     const MutexLock lock(mutex_);
-    return *outcome_;
+    if (outcome_->exception) std::rethrow_exception(outcome_->exception);
+    return outcome_->result;
   }
 
  private:
+  struct Outcome {
+    Result<Contributors> result;
+    std::exception_ptr exception;
+  };
+
+  void end(Outcome outcome) {
+    std::map<std::uint64_t, std::function<void()>> continuations;
+    {
+      const MutexLock lock(mutex_);
+      outcome_ = std::move(outcome);
+      continuations.swap(continuations_);
+    }
+    done_.notify_all();
+    for (const auto& [number, then] : continuations) then();
+  }
   bool look() const {
     const MutexLock lock(mutex_);
     return outcome_.has_value();
@@ -66,7 +102,9 @@ class WorkState {
   const std::function<void()> about_to_block_;
   mutable Mutex mutex_;
   mutable ConditionVariable done_;
-  std::optional<Result<Contributors>> outcome_ ELASTIC_GUARDED_BY(mutex_);
+  std::optional<Outcome> outcome_ ELASTIC_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::function<void()>> continuations_ ELASTIC_GUARDED_BY(mutex_);
+  std::uint64_t last_continuation_ ELASTIC_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace elastic::detail

@@ -113,7 +113,8 @@ std::optional<Contributors> Collectives::try_broadcast(const Places& places, coo
   Result<Contributors> contributors = run(
       places, is_root,
       [&] {
-        return std::make_unique<coordinator::BroadcastOperation>(places.output(), root, *members);
+        return std::make_unique<coordinator::BroadcastOperation>(
+            places.output(), coordinator::CallRoot(root, *members));
       },
       [&](const auto&, const auto&) { return !is_root; });
   if (contributors.status().code() == Code::kAborted) return std::nullopt;
@@ -164,10 +165,7 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
         return blocks.count <= out.count;
       }));
   if (blocks.count > out.count) {
-    refuse_room("allgather",
-                "the blocks of " + std::to_string(blocks.counts.size()) + " members have " +
-                    std::to_string(blocks.count) + " elements together",
-                out.count);
+    refuse_room("allgather", gathered_size(blocks), out.count);
   }
   bring_back(places, blocks.count * size_of(out.dtype));
   return blocks;

@@ -41,6 +41,7 @@ void Context::Impl::leave_at_once() {
                               ? "its process exited inside elastic::run, without elastic::shutdown"
                               : unfinished());
   control().close();
+  queue_.stop();
 }
 
 void Context::Impl::become(runtime::Identity identity) {
@@ -58,10 +59,12 @@ void Context::Impl::shutdown() {
   const std::string why_unfinished = unfinished();
   if (why_unfinished.empty()) {
     coordinator().flush();
+    finish_queued();
     coordinator().drain();
   }
   control().leave(why_unfinished);
   control().close();
+  queue_.stop();
 }
 
 std::shared_ptr<const coordinator::Members> Context::Impl::members() const {
@@ -104,7 +107,10 @@ Allocation Context::Impl::allocate(std::size_t bytes) {
 }
 
 Context::Context(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-Context::~Context() = default;
+/// Ends calls that the queue's thread makes on this object before the object ends.
+Context::~Context() {
+  if (impl_.is_ours()) end();
+}
 
 void Context::shutdown() {
   impl_->shutdown();

@@ -82,6 +82,26 @@ Work Context::Impl::submit(const char* call, std::string_view name,
       coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
 }
 
+Work Context::Impl::submit(const char* call, const ConstTensorView& tensor,
+                           coordinator::Coordinator::NamedCall named) {
+  refuse_in_callback(call);
+  (void)members();
+  if (device::on_device(tensor)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(call) +
+                    ": named calls other than allreduces take tensors in host memory; without a "
+                    "name they take this one");
+  }
+  check_lies_on_host(tensor);
+  return Work(runtime::value_or_throw(coordinator().submit(std::move(named))));
+}
+
+Work Context::Impl::queue(const char* call, std::function<Contributors()> make) {
+  refuse_in_callback(call);
+  (void)members();
+  return Work(queue_.add(std::move(make)));
+}
+
 Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                                 CudaStream stream) {
   runtime::check_reduction(in, out, op, "allreduce");

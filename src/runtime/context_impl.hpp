@@ -20,12 +20,14 @@
 #include "elastic/context.hpp"
 #include "runtime/allreduces.hpp"
 #include "runtime/backends.hpp"
+#include "runtime/call_queue.hpp"
 #include "runtime/collectives.hpp"
 #include "runtime/control.hpp"
 #include "runtime/identity.hpp"
 #include "runtime/live_context.hpp"
 #include "runtime/membership_status.hpp"
 #include "runtime/operation_runner.hpp"
+#include "runtime/owned_blocks.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/training_run.hpp"
 #include "runtime/worker_session.hpp"
@@ -62,7 +64,11 @@ class Context::Impl final : public runtime::OperationRunner {
   std::shared_ptr<const runtime::ViewSummary> show_view();
   Contributors seen() const override;
 
-  void flush() override { coordinator().flush(); }
+  /// Blocking calls come after those that `queue` has started.
+  void flush() override {
+    coordinator().flush();
+    queue_.wait();
+  }
   Result<Contributors> run(coordinator::Operation& operation) override;
   Status leave_without_result(const Status& why) override {
     return present_.load()->leave_without_result(why);
@@ -76,6 +82,15 @@ class Context::Impl final : public runtime::OperationRunner {
   /// `call`: what the caller has called, for messages.
   Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
               ReduceOp op, CudaStream stream);
+
+  /// The same for calls on tensors in host memory that are no allreduces. `tensor` is one of them.
+  Work submit(const char* call, const ConstTensorView& tensor,
+              coordinator::Coordinator::NamedCall named);
+  /// Starts a call without a name, in program order.
+  Work queue(const char* call, std::function<Contributors()> make);
+  runtime::OwnedBlocks own(const BlocksView& blocks) const { return {blocks, *this}; }
+  /// Waits for the calls of this thread that `queue` has started.
+  void finish_queued() { queue_.wait_for_own(); }
 
   Allocation allocate(std::size_t bytes);
 
@@ -115,6 +130,7 @@ class Context::Impl final : public runtime::OperationRunner {
   std::atomic<runtime::WorkerSession*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};
+  runtime::CallQueue queue_{[this] { coordinator().flush(); }};
   std::atomic<std::uint64_t> seen_generation_{0};
   mutable Mutex mutex_;
   Contributors seen_ ELASTIC_GUARDED_BY(mutex_);  // of generation seen_generation_

@@ -66,6 +66,7 @@ void Context::Impl::rejoin() {
 RunOutcome Context::Impl::train(State& state, const std::function<void()>& body) {
   const std::function<void()> before_commit = [this] {
     coordinator().flush();
+    finish_queued();
     coordinator().drain();
   };
   const std::uint64_t process = detail::process_mark();

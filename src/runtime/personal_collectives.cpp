@@ -44,10 +44,7 @@ GatheredBlocks blocks_of(std::vector<std::size_t> counts) {
 
 void check_room(const char* call, const GatheredBlocks& blocks, const TensorView& out) {
   if (blocks.count <= out.count) return;
-  refuse_room(call,
-              "the blocks of " + std::to_string(blocks.counts.size()) + " members have " +
-                  std::to_string(blocks.count) + " elements together",
-              out.count);
+  refuse_room(call, gathered_size(blocks), out.count);
 }
 
 }  // namespace
@@ -58,8 +55,7 @@ Contributors Collectives::run_rooted(const char* call, const Places& places, con
   for (;;) {
     const auto members = runner_.members();
     if (!root.worker() && (root.rank() < 0 || root.rank() >= members->size())) {
-      refuse_on_all(std::string(call) + ": root " + std::to_string(root.rank()) +
-                    " is no rank; there are " + std::to_string(members->size()));
+      refuse_on_all(no_such_root(call, root, *members));
     }
     Result<Contributors> done =
         run(places, /*reads=*/true, [&] { return make(CallRoot(named(root), *members)); }, {});

@@ -18,12 +18,25 @@ void put(std::span<const std::byte> result, const TensorView& output) {
   if (bytes > 0) std::memcpy(output.data, result.data(), bytes);
 }
 
-[[noreturn]] void refuse_room(const char* call, const std::string& needs, std::size_t room) {
-  throw Error(ErrorCode::kInvalidArgument,
-              std::string(call) + ": " + needs + ", and the output has room for " +
-                  std::to_string(room) +
-                  ": give all members one that is large enough, and have them call again; this "
-                  "call is done, and its result is lost here");
+std::string lacks_room(const char* call, const std::string& needs, std::size_t room) {
+  return std::string(call) + ": " + needs + ", and the output has room for " +
+         std::to_string(room) +
+         ": give all members one that is large enough, and have them call again; this call is "
+         "done, and its result is lost here";
+}
+
+void refuse_room(const char* call, const std::string& needs, std::size_t room) {
+  throw Error(ErrorCode::kInvalidArgument, lacks_room(call, needs, room));
+}
+
+std::string gathered_size(const GatheredBlocks& blocks) {
+  return "the blocks of " + std::to_string(blocks.counts.size()) + " members have " +
+         std::to_string(blocks.count) + " elements together";
+}
+
+std::string no_such_root(const char* call, const Root& root, const coordinator::Members& members) {
+  return std::string(call) + ": root " + std::to_string(root.rank()) + " is no rank; there are " +
+         std::to_string(members.size());
 }
 
 }  // namespace elastic::runtime

@@ -4,6 +4,9 @@
 #include <span>
 #include <string>
 
+#include "coordinator/lane_view.hpp"
+#include "elastic/results.hpp"
+#include "elastic/root.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::runtime {
@@ -15,8 +18,15 @@ void check_same_type(const char* call, const ConstTensorView& input, const Tenso
 /// the call.
 void put(std::span<const std::byte> result, const TensorView& output);
 
-/// Refuses an output that is too small, after the call: it is complete, and its result is lost
-/// here.
+/// The error for an output that is too small, after the call: it is complete, and its result is
+/// lost here. `refuse_room` throws it.
+std::string lacks_room(const char* call, const std::string& needs, std::size_t room);
 [[noreturn]] void refuse_room(const char* call, const std::string& needs, std::size_t room);
+
+/// "the blocks of 3 members have 12 elements together"
+std::string gathered_size(const GatheredBlocks& blocks);
+
+/// The error for a root that is no rank.
+std::string no_such_root(const char* call, const Root& root, const coordinator::Members& members);
 
 }  // namespace elastic::runtime

@@ -167,7 +167,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"gather", "tcp", 4, 200000}, Kill{"scatter", "shm", 4, 500000},
                       Kill{"scatter", "tcp", 3, 500000}, Kill{"reduce", "shm", 3, 500000},
                       Kill{"reduce", "tcp", 4, 500000}, Kill{"reduce", "shm", 4, 500},
-                      Kill{"scan", "tcp", 3, 500000}, Kill{"scan", "shm", 4, 5000}),
+                      Kill{"scan", "tcp", 3, 500000}, Kill{"scan", "shm", 4, 5000},
+                      Kill{"queued", "shm", 3, 200000}, Kill{"queued", "tcp", 4, 2000},
+                      Kill{"named_kinds", "shm", 4, 20000}, Kill{"named_kinds", "tcp", 3, 200000}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};
@@ -191,7 +193,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"allreduce", "shm", 4, 500000}, Kill{"allocated", "shm", 3, 500000},
                       Kill{"named", "tcp", 3, 1000}, Kill{"alltoall", "shm", 4, 50000},
                       Kill{"gather", "tcp", 3, 50000}, Kill{"scatter", "shm", 4, 50000},
-                      Kill{"reduce", "tcp", 3, 50000}, Kill{"scan", "shm", 3, 50000}),
+                      Kill{"reduce", "tcp", 3, 50000}, Kill{"scan", "shm", 3, 50000},
+                      Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000}),
     ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -124,7 +124,8 @@ Status Program::broadcast(std::uint64_t step, std::uint64_t call, coordinator::R
     const bool is_root = worker != nullptr ? *worker == id_of(process_.self())
                                            : std::get<int>(root) == members->rank;
     std::int64_t value[2] = {is_root ? salt : 0, process_.self()};
-    coordinator::BroadcastOperation operation({value, 2, DType::kI64, {}}, root, *members);
+    coordinator::BroadcastOperation operation({value, 2, DType::kI64, {}},
+                                              coordinator::CallRoot(root, *members));
     Result<Contributors> outcome = Status();
     const Status status = run_operation(operation, "a broadcast", outcome);
     if (status.code() == Code::kAborted) continue;

@@ -120,12 +120,13 @@ TEST_F(LaneTest, ABroadcastFromAWorkerHasTheRootOfItsView) {
   EXPECT_EQ(calls_[0].root, 1);
   // Another root is another call, and so is the same one by its rank.
   EXPECT_NE(calls_[0].fingerprint,
-            BroadcastOperation({&data, 1, DType::kF32}, WorkerId{1}, members(7))
+            BroadcastOperation({&data, 1, DType::kF32}, CallRoot(WorkerId{1}, members(7)))
                 .call(members(7))
                 .fingerprint);
-  EXPECT_NE(
-      calls_[0].fingerprint,
-      BroadcastOperation({&data, 1, DType::kF32}, 1, members(7)).call(members(7)).fingerprint);
+  EXPECT_NE(calls_[0].fingerprint,
+            BroadcastOperation({&data, 1, DType::kF32}, CallRoot(1, members(7)))
+                .call(members(7))
+                .fingerprint);
 }
 
 /// The control thread, which installs views, must not wait for a repair that is on its way out.

@@ -55,6 +55,9 @@ class ProcessOwned {
     if (process_ != process_mark()) keep_for_ever(object_.release());
   }
 
+  /// Whether this is the process that made the object.
+  bool is_ours() const { return process_ == process_mark(); }
+
   Use operator->() const {
     require_process(process_);
     return Use(*this);

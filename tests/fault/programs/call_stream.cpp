@@ -18,8 +18,9 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce", "named",  "broadcast", "allgather", "reduce_scatter",
-                            "alltoall",  "gather", "scatter",   "reduce",    "scan"};
+constexpr std::array kKinds{"allreduce",      "named",    "broadcast", "allgather",
+                            "reduce_scatter", "alltoall", "gather",    "scatter",
+                            "reduce",         "scan",     "queued",    "named_kinds"};
 constexpr std::size_t kNamedTensors = 4;
 
 std::size_t bytes_of(const Arguments& arguments) {
@@ -89,6 +90,8 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "scatter") return scatter();
   if (kind == "reduce") return reduce();
   if (kind == "scan") return scan();
+  if (kind == "queued") return queued();
+  if (kind == "named_kinds") return named_kinds();
   throw std::invalid_argument("unknown kind " + kind);
 }
 
@@ -232,6 +235,55 @@ CallStream::Outcome CallStream::scan() {
   const auto self = std::find(workers.begin(), workers.end(), elastic::context().id());
   check_digits(only_value(data), static_cast<std::size_t>(self - workers.begin()) + 1, slot_);
   return {"of_" + std::to_string(who.size()), who};
+}
+
+/// Asynchronous calls without a name, and a blocking one that comes after them.
+CallStream::Outcome CallStream::queued() {
+  Context& context = elastic::context();
+  std::vector<std::int64_t> first(arguments_.elements, digit(slot_));
+  const std::vector<std::int64_t> block(arguments_.elements / 2 + 1, digit(slot_));
+  const Work sum = context.allreduce_async(view(std::span(first)));
+  const Pending<Gathered<std::int64_t>> gathered =
+      context.allgather_async(std::span<const std::int64_t>(block));
+  std::vector<std::int64_t> last(3, digit(slot_));
+  const Contributors who = elastic::allreduce(last);
+  if (!sum.ready() || !gathered.ready()) throw std::logic_error("a blocking call came before");
+  check_digits(only_value(first), sum.wait().size(), slot_);
+  check_digits(only_value(last), who.size(), slot_);
+  const Outcome blocks = sum_of_blocks(gathered.wait());
+  return {std::to_string(only_value(first)) + "," + blocks.sums + "," +
+              std::to_string(only_value(last)),
+          who};
+}
+
+/// Named calls of several kinds, submitted in another order by each worker. The broadcast is from
+/// rank 0 of the view in which it runs.
+CallStream::Outcome CallStream::named_kinds() {
+  Context& context = elastic::context();
+  std::vector<std::int64_t> sum(arguments_.elements, digit(slot_));
+  std::vector<std::int64_t> root(arguments_.elements, digit(slot_));
+  const std::vector<std::int64_t> block(arguments_.elements, digit(slot_));
+  const Contributors to = context.members();
+  const std::vector<std::int64_t> blocks(to.size() * 7, digit(slot_));
+  std::array<Work, 3> works;
+  Pending<Gathered<std::int64_t>> gathered;
+  Pending<Gathered<std::int64_t>> exchanged;
+  std::array<int, 5> order{0, 1, 2, 3, 4};
+  std::shuffle(order.begin(), order.end(), own_);
+  for (const int which : order) {
+    if (which == 0) works[0] = context.allreduce_async("sum", view(std::span(sum)));
+    if (which == 1) works[1] = context.broadcast_async("root", view(std::span(root)), 0);
+    if (which == 2) works[2] = context.barrier_async("barrier");
+    if (which == 3) gathered = context.allgather_async("blocks", std::span(block));
+    if (which == 4) exchanged = context.alltoall_async("exchange", std::span(blocks), {}, to);
+  }
+  wait_all(works);
+  check_digits(only_value(sum), works[0].contributors().size(), slot_);
+  const Outcome all = sum_of_blocks(gathered.wait());
+  const Outcome some = sum_of_blocks(exchanged.wait());
+  return {std::to_string(only_value(sum)) + "," + std::to_string(only_value(root)) + "," +
+              all.sums + "," + some.sums,
+          works[2].contributors()};
 }
 
 }  // namespace elastic::fault

@@ -37,6 +37,8 @@ class CallStream {
   Outcome scatter();
   Outcome reduce();
   Outcome scan();
+  Outcome queued();
+  Outcome named_kinds();
   Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
 
   const Arguments arguments_;

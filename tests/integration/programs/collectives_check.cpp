@@ -2,6 +2,7 @@
 // computes by itself. Writes a hash over all results to <log>/<rank>, for the test to compare.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -74,6 +75,9 @@ class Checks {
     reduce();
     scan();
     refusals_on_all();
+    in_program_order();
+    by_name();
+    refusals_by_name();
     ranges();
     write_result(folder_, hash_);
   }
@@ -494,6 +498,129 @@ class Checks {
     });
     must_fail(ErrorCode::kMismatch, {"gather: root", "is no rank"},
               [&] { elastic::gather(data, rank_ == 0 ? size_ : 0); });
+  }
+
+  /// Asynchronous calls without a name.
+  void in_program_order() {
+    elastic::Context& context = elastic::context();
+    std::vector<std::int64_t> sum(1000, rank_);
+    std::vector<std::int64_t> sent(5, rank_);
+    const std::vector<std::int32_t> block(3, rank_);
+    std::vector<std::int32_t> room(at(size_) * 3);
+    std::vector<std::int64_t> up_to(2, 1);
+    std::vector<std::int64_t> before(2, 1);
+    const std::vector<std::int32_t> blocks(at(size_), rank_);
+    std::vector<elastic::Work> works;
+    works.push_back(context.allreduce_async(elastic::view(std::span(sum))));
+    works.push_back(context.broadcast_async(elastic::view(std::span(sent)), size_ - 1));
+    const auto gathered =
+        context.allgather_async(elastic::view(std::span(block)), elastic::view(std::span(room)));
+    const auto exchanged = context.alltoall_async(std::span(blocks));
+    works.push_back(
+        context.scan_async(elastic::view(std::span(up_to)), elastic::view(std::span(up_to))));
+    works.push_back(
+        context.exscan_async(elastic::view(std::span(before)), elastic::view(std::span(before))));
+    works.push_back(context.barrier_async());
+    std::atomic<int> called{0};
+    works.back().then([&](const elastic::Work& work) { called += work.ready() ? 1 : 100; });
+    require(elastic::wait_any(works) < works.size(), "wait_any");
+    elastic::wait_all(works);
+    for (const elastic::Work& work : works) check(work.contributors());
+    require(sum == std::vector<std::int64_t>(1000, size_ * (size_ - 1) / 2), "allreduce_async");
+    require(sent == std::vector<std::int64_t>(5, size_ - 1), "broadcast_async");
+    require(gathered.wait().count == room.size() && room.back() == size_ - 1, "allgather_async");
+    const auto received = exchanged.wait();
+    check(received.contributors);
+    for (int rank = 0; rank < size_; ++rank) {
+      require(received.values[at(rank)] == rank, "alltoall_async");
+    }
+    require(up_to.front() == rank_ + 1 && before.front() == rank_, "scan_async and exscan_async");
+    elastic::barrier();
+    while (called == 0) std::this_thread::yield();
+    require(called == 1, "Work::then");
+  }
+
+  /// Each rank submits them in another order.
+  void by_name() {
+    elastic::Context& context = elastic::context();
+    std::vector<float> sum(100, 1);
+    std::vector<std::int64_t> sent(5, rank_);
+    std::vector<std::int64_t> total(4, rank_ + 1);
+    const std::vector<std::int32_t> block(at(rank_) + 1, rank_);
+    const std::vector<double> whole(at(size_) * 2, 1);
+    std::vector<double> part(2);
+    const std::vector<std::int32_t> blocks(at(size_), rank_);
+    elastic::Pending<elastic::Gathered<std::int32_t>> gathered;
+    elastic::Pending<elastic::Gathered<std::int32_t>> exchanged;
+    elastic::Pending<elastic::ScatteredPart> scattered;
+    std::vector<elastic::Work> works(4);
+    for (int i = 0; i < 7; ++i) {
+      switch ((i + rank_) % 7) {
+        case 0:
+          works[0] = context.allreduce_async("n sum", sum);
+          break;
+        case 1:
+          works[1] = context.broadcast_async("n sent", elastic::view(std::span(sent)), 0);
+          break;
+        case 2:
+          works[2] = context.reduce_async("n total", elastic::view(std::span(total)),
+                                          elastic::view(std::span(total)), 0);
+          break;
+        case 3:
+          works[3] = context.barrier_async("n barrier");
+          break;
+        case 4:
+          gathered = context.allgather_async("n gathered", std::span(block));
+          break;
+        case 5:
+          exchanged = context.alltoall_async("n exchanged", std::span(blocks));
+          break;
+        default:
+          scattered = context.reduce_scatter_async("n part", elastic::view(std::span(whole)),
+                                                   elastic::view(std::span(part)));
+      }
+    }
+    elastic::wait_all(works);
+    for (const elastic::Work& work : works) check(work.contributors());
+    require(sum.back() == static_cast<float>(size_) && sent.back() == 0, "named sum and broadcast");
+    require(total.back() == (rank_ == 0 ? size_ * (size_ + 1) / 2 : rank_ + 1), "named reduce");
+    const auto all = gathered.wait();
+    require(all.counts.back() == at(size_) && all.values.back() == size_ - 1, "named allgather");
+    require(exchanged.wait().values.back() == size_ - 1, "named alltoall");
+    require(scattered.wait().count == 2 && part.back() == size_, "named reduce_scatter");
+  }
+
+  /// Ranks that disagree about what a name is.
+  void refusals_by_name() {
+    elastic::Context& context = elastic::context();
+    std::vector<float> data(4, 1);
+    if (size_ > 1) {
+      const bool odd = rank_ == size_ - 1;
+      must_fail(
+          ErrorCode::kMismatch,
+          {"'disputed': rank 0 submitted allreduce of 4 f32, sum", "submitted broadcast of 4 f32"},
+          [&] {
+            const auto work =
+                odd ? context.broadcast_async("disputed", elastic::view(std::span(data)), 0)
+                    : context.allreduce_async("disputed", data);
+            work.wait();
+          });
+      must_fail(ErrorCode::kMismatch, {"broadcast of 4 f32 from rank"}, [&] {
+        context.broadcast_async("roots", elastic::view(std::span(data)), odd ? 1 : 0).wait();
+      });
+    }
+    must_fail(ErrorCode::kMismatch, {"broadcast: root", "is no rank"}, [&] {
+      context.broadcast_async("no root", elastic::view(std::span(data)), size_).wait();
+    });
+    std::vector<float> room(1);
+    must_fail(ErrorCode::kInvalidArgument, {"and the output has room for 1"}, [&] {
+      (void)context
+          .allgather_async("no room", elastic::view(std::span(data)),
+                           elastic::view(std::span(room)))
+          .wait();
+    });
+    const auto nothing = elastic::Work();
+    must_fail(ErrorCode::kInvalidArgument, {"no operation"}, [&] { nothing.then([](auto&) {}); });
   }
 
   template <typename T>

@@ -1,0 +1,280 @@
+// The asynchronous collectives with a name that are no allreduces: the coordinator's thread runs
+// them when all ranks have submitted the name.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/in_callback.hpp"
+#include "coordinator/block_operations.hpp"
+#include "coordinator/reduction_operations.hpp"
+#include "elastic/async_collectives.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/owned_blocks.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/result_room.hpp"
+#include "runtime/tensor_check.hpp"
+
+namespace elastic {
+
+namespace {
+
+using coordinator::CallRoot;
+using coordinator::Coordinator;
+using coordinator::Members;
+using coordinator::Operation;
+using coordinator::RequestKind;
+using coordinator::TensorRequest;
+
+using Row = std::vector<std::size_t>;
+
+TensorRequest request(std::string_view name, RequestKind kind, DType dtype, std::size_t count,
+                      ReduceOp op = ReduceOp::kSum) {
+  return {std::string(name), kind, op, {{dtype, count}}};
+}
+
+/// The root of an attempt in the view of `members`.
+CallRoot renewed(const Root& root, const Members& members) {
+  if (root.worker()) return {*root.worker(), members, true};
+  return {root.rank(), members, true};
+}
+
+/// The operation of `make`, or its refusal on all members where the root is no rank.
+template <typename Make>
+std::unique_ptr<Operation> rooted(const char* call, const Root& root, const Members& members,
+                                  const Make& make) {
+  const bool there = root.worker() || (root.rank() >= 0 && root.rank() < members.size());
+  if (there) return make(renewed(root, members));
+  return std::make_unique<coordinator::MismatchOperation>(
+      runtime::no_such_root(call, root, members));
+}
+
+template <typename Take>
+auto guarded(Take take, const char* what) {
+  return [take = std::move(take), what](auto&&... result) {
+    const InCallback callback(what);
+    take(std::forward<decltype(result)>(result)...);
+  };
+}
+
+/// Takes gathered blocks into a tensor, and notes what they were.
+auto into(const std::shared_ptr<GatheredBlocks>& result, const TensorView& out) {
+  return [result, out](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+    runtime::put(values, out);
+    result->count = values.size() / size_of(out.dtype);
+    result->counts = std::move(counts);
+  };
+}
+
+/// The error of gathered blocks that have no room in a tensor.
+std::function<Status()> fits(const char* call, const std::shared_ptr<GatheredBlocks>& result,
+                             std::size_t room) {
+  return [call, result, room]() -> Status {
+    if (result->count <= room) return {};
+    return Status(Code::kInvalidArgument,
+                  runtime::lacks_room(call, runtime::gathered_size(*result), room));
+  };
+}
+
+coordinator::AddressedBlocks addressed(const runtime::OwnedBlocks& owned) {
+  const BlocksView blocks = owned.view();
+  return {blocks.data, {blocks.counts.begin(), blocks.counts.end()}, blocks.to};
+}
+
+std::unique_ptr<Operation> alltoall_of(const runtime::OwnedBlocks& owned,
+                                       coordinator::AlltoallOperation::Take take) {
+  const BlocksView blocks = owned.view();
+  return std::make_unique<coordinator::AlltoallOperation>(addressed(owned), !blocks.counts.empty(),
+                                                          blocks.row, std::move(take));
+}
+
+}  // namespace
+
+Work AsyncCollectives::broadcast_async(std::string_view name, TensorView data, Root root) {
+  runtime::check(data, "broadcast_async");
+  return context().impl_->submit(
+      "broadcast_async", data,
+      {request(name, coordinator::kBroadcastRequest, data.dtype, data.count),
+       [data, root](const Members& members) {
+         return rooted("broadcast", root, members, [&](CallRoot at) {
+           return std::make_unique<coordinator::BroadcastOperation>(data, std::move(at));
+         });
+       }});
+}
+
+Work AsyncCollectives::allgather_async(std::string_view name, ConstTensorView block,
+                                       TakeGathered take, std::span<const std::size_t> row) {
+  runtime::check(block, "allgather_async");
+  return context().impl_->submit(
+      "allgather_async", block,
+      {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
+       [block, take = guarded(std::move(take), "the function given to allgather_async"),
+        row = Row(row.begin(), row.end())](const Members& /*members*/) {
+         return std::make_unique<coordinator::AllgatherOperation>(block, take, row);
+       }});
+}
+
+Pending<GatheredBlocks> AsyncCollectives::allgather_async(std::string_view name,
+                                                          ConstTensorView block, TensorView out) {
+  runtime::check(block, "allgather_async", "input");
+  runtime::check(out, "allgather_async", "output");
+  runtime::check_same_type("allgather_async", block, out);
+  auto result = std::make_shared<GatheredBlocks>();
+  Work work = context().impl_->submit(
+      "allgather_async", block,
+      {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
+       [block, take = into(result, out)](const Members& /*members*/) {
+         return std::make_unique<coordinator::AllgatherOperation>(block, take);
+       },
+       fits("allgather_async", result, out.count)});
+  return {std::move(work), std::move(result)};
+}
+
+Work AsyncCollectives::reduce_scatter_async(std::string_view name, ConstTensorView data,
+                                            ReduceOp op, TakeScattered take) {
+  runtime::check(data, "reduce_scatter_async");
+  runtime::check(op, data.dtype, "reduce_scatter_async");
+  return context().impl_->submit(
+      "reduce_scatter_async", data,
+      {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op),
+       [data, op, take = guarded(std::move(take), "the function given to reduce_scatter_async")](
+           const Members& /*members*/) {
+         return std::make_unique<coordinator::ReduceScatterOperation>(data, op, take);
+       }});
+}
+
+Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view name,
+                                                              ConstTensorView data, TensorView out,
+                                                              ReduceOp op) {
+  runtime::check(data, "reduce_scatter_async", "input");
+  runtime::check(out, "reduce_scatter_async", "output");
+  runtime::check_same_type("reduce_scatter_async", data, out);
+  runtime::check(op, data.dtype, "reduce_scatter_async");
+  auto result = std::make_shared<ScatteredPart>();
+  const auto take = [result, out](std::span<const std::byte> values, std::size_t offset) {
+    runtime::put(values, out);
+    result->count = values.size() / size_of(out.dtype);
+    result->offset = offset;
+  };
+  // The room for the largest part: members with the same room have the same outcome.
+  const auto largest = std::make_shared<std::size_t>(0);
+  const auto conclude = [largest, data, out]() -> Status {
+    if (*largest <= out.count) return {};
+    return Status(Code::kInvalidArgument,
+                  runtime::lacks_room("reduce_scatter_async",
+                                      "the largest part of " + std::to_string(data.count) +
+                                          " elements has " + std::to_string(*largest),
+                                      out.count));
+  };
+  Work work = context().impl_->submit(
+      "reduce_scatter_async", data,
+      {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op),
+       [data, op, take, largest](const Members& members) {
+         const auto parts = static_cast<std::size_t>(members.size());
+         *largest = (data.count + parts - 1) / parts;
+         return std::make_unique<coordinator::ReduceScatterOperation>(data, op, take);
+       },
+       conclude});
+  return {std::move(work), std::move(result)};
+}
+
+Work AsyncCollectives::alltoall_async(std::string_view name, const BlocksView& blocks,
+                                      TakeGathered take) {
+  runtime::check(blocks.data, "alltoall_async");
+  return context().impl_->submit(
+      "alltoall_async", blocks.data,
+      {request(name, coordinator::kAlltoallRequest, blocks.data.dtype, 0),
+       [owned = context().impl_->own(blocks),
+        take = guarded(std::move(take), "the function given to alltoall_async")](
+           const Members& /*members*/) { return alltoall_of(owned, take); }});
+}
+
+Pending<GatheredBlocks> AsyncCollectives::alltoall_async(std::string_view name,
+                                                         const BlocksView& blocks, TensorView out) {
+  runtime::check(blocks.data, "alltoall_async", "input");
+  runtime::check(out, "alltoall_async", "output");
+  runtime::check_same_type("alltoall_async", blocks.data, out);
+  auto result = std::make_shared<GatheredBlocks>();
+  Work work =
+      context().impl_->submit("alltoall_async", blocks.data,
+                              {request(name, coordinator::kAlltoallRequest, blocks.data.dtype, 0),
+                               [owned = context().impl_->own(blocks), take = into(result, out)](
+                                   const Members& /*members*/) { return alltoall_of(owned, take); },
+                               fits("alltoall_async", result, out.count)});
+  return {std::move(work), std::move(result)};
+}
+
+Work AsyncCollectives::gather_async(std::string_view name, ConstTensorView block, Root root,
+                                    TakeGathered take, std::span<const std::size_t> row) {
+  runtime::check(block, "gather_async");
+  return context().impl_->submit(
+      "gather_async", block,
+      {request(name, coordinator::kGatherRequest, block.dtype, 0),
+       [block, root, take = guarded(std::move(take), "the function given to gather_async"),
+        row = Row(row.begin(), row.end())](const Members& members) {
+         return rooted("gather", root, members, [&](CallRoot at) {
+           return std::make_unique<coordinator::GatherOperation>(block, std::move(at), row, take);
+         });
+       }});
+}
+
+Work AsyncCollectives::scatter_async(std::string_view name, const BlocksView& blocks, Root root,
+                                     TakeScattered take) {
+  runtime::check(blocks.data, "scatter_async");
+  return context().impl_->submit(
+      "scatter_async", blocks.data,
+      {request(name, coordinator::kScatterRequest, blocks.data.dtype, 0),
+       [owned = context().impl_->own(blocks), root,
+        take = guarded(std::move(take), "the function given to scatter_async")](
+           const Members& members) {
+         return rooted("scatter", root, members, [&](CallRoot at) {
+           return std::make_unique<coordinator::ScatterOperation>(addressed(owned), std::move(at),
+                                                                  take);
+         });
+       }});
+}
+
+Work AsyncCollectives::reduce_async(std::string_view name, ConstTensorView in, TensorView out,
+                                    Root root, ReduceOp op) {
+  runtime::check_reduction(in, out, op, "reduce_async");
+  return context().impl_->submit(
+      "reduce_async", in,
+      {request(name, coordinator::kReduceRequest, in.dtype, in.count, op),
+       [in, out, root, op](const Members& members) {
+         return rooted("reduce", root, members, [&](CallRoot at) {
+           return std::make_unique<coordinator::ReduceOperation>(in, out, op, std::move(at));
+         });
+       }});
+}
+
+Work AsyncCollectives::scan_async(std::string_view name, ConstTensorView in, TensorView out,
+                                  ReduceOp op) {
+  runtime::check_reduction(in, out, op, "scan_async");
+  return context().impl_->submit("scan_async", in,
+                                 {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
+                                  [in, out, op](const Members& /*members*/) {
+                                    return std::make_unique<coordinator::ScanOperation>(
+                                        in, out, op, /*exclusive=*/false);
+                                  }});
+}
+
+Work AsyncCollectives::exscan_async(std::string_view name, ConstTensorView in, TensorView out,
+                                    ReduceOp op) {
+  runtime::check_reduction(in, out, op, "exscan_async");
+  return context().impl_->submit("exscan_async", in,
+                                 {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
+                                  [in, out, op](const Members& /*members*/) {
+                                    return std::make_unique<coordinator::ScanOperation>(
+                                        in, out, op, /*exclusive=*/true);
+                                  }});
+}
+
+Work AsyncCollectives::barrier_async(std::string_view name) {
+  return context().impl_->submit(
+      "barrier_async", {},
+      {request(name, coordinator::kBarrierRequest, DType::kU8, 0), [](const Members& /*members*/) {
+         return std::make_unique<coordinator::BarrierOperation>();
+       }});
+}
+
+}  // namespace elastic
