@@ -40,6 +40,7 @@ AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_byte
 struct AllreduceTensor {
   std::size_t bytes = 0;           ///< on the wire
   bool is_whole_call = true;       ///< the call has no other tensor
+  bool is_elementwise = true;      ///< parts of it can be reduced by themselves: not by Adasum
   bool can_be_zero_copy = true;    ///< not packed, and travels in the type that it has in memory
   bool is_offered_by_all = false;  ///< every rank lets all others, on its host, read the memory
 };
@@ -47,18 +48,21 @@ struct AllreduceTensor {
 /// Chooses the way of a tensor. All ranks of a view have to choose the same way, so the choice
 /// depends only on arguments that are equal on all ranks. The first rule that applies:
 ///
-/// 1. A large tensor stays in the caller's memory. Packing copies it twice; working in place needs
+/// 1. A tensor that is not reduced element by element is packed: the other ways reduce parts of it
+///    by themselves.
+/// 2. A large tensor stays in the caller's memory. Packing copies it twice; working in place needs
 ///    one more barrier at the end (Backend::settle). From `zero_copy_from` bytes on the barrier is
 ///    cheaper. A tensor that is cast or has been packed cannot be worked on in place.
 ///    - Shared, if every rank has offered its tensor: then no message carries data.
 ///    - Over the links otherwise. Only memory of `elastic::allocate` can be offered. Ranks may
 ///    differ in
 ///      that, so they agree first.
-/// 2. A small tensor that is the whole call is eager: one exchange without frames, queues and
+/// 3. A small tensor that is the whole call is eager: one exchange without frames, queues and
 ///    system calls. Each rank reads the tensors of all ranks, so from some size on a plan moves
 ///    less data. Each rank has a single message for an operation, which takes no second tensor.
-/// 3. Every other tensor is packed. Tensors of one type share a section, and the latency of a plan.
+/// 4. Every other tensor is packed. Tensors of one type share a section, and the latency of a plan.
 constexpr AllreduceWay choose_way(const AllreduceTensor& tensor, const AllreduceLimits& limits) {
+  if (!tensor.is_elementwise) return AllreduceWay::kPacked;
   if (tensor.can_be_zero_copy && tensor.bytes >= limits.zero_copy_from) {
     return tensor.is_offered_by_all ? AllreduceWay::kZeroCopyShared : AllreduceWay::kZeroCopyLinks;
   }

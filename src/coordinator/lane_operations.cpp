@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/reduce_ops.hpp"
 #include "collectives/plan/allreduce_way.hpp"
 #include "coordinator/lane.hpp"
 
@@ -30,8 +31,9 @@ collectives::Call performed_by(const collectives::Backend& backend, collectives:
 }
 
 bool is_eager(const collectives::Backend& backend, const collectives::SmallCall& call) {
-  return plan::choose_way({.bytes = call.input.size()}, backend.allreduce_limits()) ==
-         plan::AllreduceWay::kEager;
+  return plan::choose_way(
+             {.bytes = call.input.size(), .is_elementwise = is_elementwise(call.redop)},
+             backend.allreduce_limits()) == plan::AllreduceWay::kEager;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/reduce_ops.hpp"
 #include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 
@@ -30,12 +31,12 @@ std::vector<Wire> as_they_are(const std::vector<TensorView>& tensors) {
 
 }  // namespace
 
-TensorList::TensorList(std::vector<TensorView> tensors, std::vector<Wire> wires)
+TensorList::TensorList(std::vector<TensorView> tensors, std::vector<Wire> wires, ReduceOp op)
     : tensors_(std::move(tensors)), wires_(std::move(wires)) {
   offsets_.reserve(tensors_.size());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const DType dtype = wires_[i].dtype;
-    if (sections_.empty() || sections_.back().dtype != dtype) {
+    if (sections_.empty() || sections_.back().dtype != dtype || !is_elementwise(op)) {
       constexpr std::size_t kAlign = collectives::kSectionAlignment;
       bytes_ = (bytes_ + kAlign - 1) / kAlign * kAlign;
       sections_.push_back(Section{dtype, 0, bytes_});
@@ -110,7 +111,7 @@ AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
       given_outputs_(std::move(outputs)),
       wires_(wires.empty() ? as_they_are(given_outputs_) : std::move(wires)),
       inputs_(given_inputs_),
-      outputs_(given_outputs_, wires_),
+      outputs_(given_outputs_, wires_, op),
       op_(op) {
   const std::size_t tensors = inputs_.size();
   const DType dtype = tensors > 0 ? wires_.front().dtype : DType::kU8;
@@ -133,6 +134,7 @@ void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
     const plan::AllreduceTensor tensor{
         .bytes = given_inputs_[i].count * size_of(wires_[i].dtype),
         .is_whole_call = given_inputs_.size() == 1,
+        .is_elementwise = is_elementwise(op_),
         .can_be_zero_copy = wires_[i].dtype == given_inputs_[i].dtype};
     const bool zero_copy = plan::is_zero_copy(plan::choose_way(tensor, limits));
     if (zero_copy) {
@@ -147,7 +149,7 @@ void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
       wires.push_back(wires_[i]);
     }
   }
-  outputs_ = TensorList(std::move(packed), std::move(wires));
+  outputs_ = TensorList(std::move(packed), std::move(wires), op_);
 }
 
 Call AllreduceOperation::call(const Members& /*members*/) {

@@ -63,11 +63,11 @@ class Operation {
 };
 
 /// The layout of `tensors` in one payload, in order. Neighbours that travel as the same type share
-/// a section.
+/// a section, unless the operation combines whole tensors.
 class TensorList {
  public:
   /// `wires` has one entry for each tensor.
-  TensorList(std::vector<TensorView> tensors, std::vector<collectives::Wire> wires);
+  TensorList(std::vector<TensorView> tensors, std::vector<collectives::Wire> wires, ReduceOp op);
 
   const std::vector<collectives::Section>& sections() const { return sections_; }
   std::size_t bytes() const { return bytes_; }

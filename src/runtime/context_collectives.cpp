@@ -198,6 +198,7 @@ ScatteredPart Context::scatter(const BlocksView& blocks, TensorView out, Root ro
 
 Contributors Context::reduce(ConstTensorView in, TensorView out, Root root, ReduceOp op,
                              CudaStream stream) {
+  runtime::check_elementwise(op, "reduce");
   if (out.count > 0) {
     runtime::check_reduction(in, out, op, "reduce");
   } else {  // of a member that is not the root
@@ -209,11 +210,13 @@ Contributors Context::reduce(ConstTensorView in, TensorView out, Root root, Redu
 
 Contributors Context::scan(ConstTensorView in, TensorView out, ReduceOp op, CudaStream stream) {
   runtime::check_reduction(in, out, op, "scan");
+  runtime::check_elementwise(op, "scan");
   return impl_->collectives().scan("scan", in, out, op, /*exclusive=*/false, stream);
 }
 
 Contributors Context::exscan(ConstTensorView in, TensorView out, ReduceOp op, CudaStream stream) {
   runtime::check_reduction(in, out, op, "exscan");
+  runtime::check_elementwise(op, "exscan");
   return impl_->collectives().scan("exscan", in, out, op, /*exclusive=*/true, stream);
 }
 

@@ -134,6 +134,7 @@ Work AsyncCollectives::reduce_scatter_async(std::string_view name, ConstTensorVi
                                             ReduceOp op, TakeScattered take) {
   runtime::check(data, "reduce_scatter_async");
   runtime::check(op, data.dtype, "reduce_scatter_async");
+  runtime::check_elementwise(op, "reduce_scatter_async");
   return context().impl_->submit(
       "reduce_scatter_async", data,
       {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op),
@@ -150,6 +151,7 @@ Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view n
   runtime::check(out, "reduce_scatter_async", "output");
   runtime::check_same_type("reduce_scatter_async", data, out);
   runtime::check(op, data.dtype, "reduce_scatter_async");
+  runtime::check_elementwise(op, "reduce_scatter_async");
   auto result = std::make_shared<ScatteredPart>();
   const auto take = [result, out](std::span<const std::byte> values, std::size_t offset) {
     runtime::put(values, out);
@@ -237,6 +239,7 @@ Work AsyncCollectives::scatter_async(std::string_view name, const BlocksView& bl
 Work AsyncCollectives::reduce_async(std::string_view name, ConstTensorView in, TensorView out,
                                     Root root, ReduceOp op) {
   runtime::check_reduction(in, out, op, "reduce_async");
+  runtime::check_elementwise(op, "reduce_async");
   return context().impl_->submit(
       "reduce_async", in,
       {request(name, coordinator::kReduceRequest, in.dtype, in.count, op),
@@ -250,6 +253,7 @@ Work AsyncCollectives::reduce_async(std::string_view name, ConstTensorView in, T
 Work AsyncCollectives::scan_async(std::string_view name, ConstTensorView in, TensorView out,
                                   ReduceOp op) {
   runtime::check_reduction(in, out, op, "scan_async");
+  runtime::check_elementwise(op, "scan_async");
   return context().impl_->submit("scan_async", in,
                                  {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
                                   [in, out, op](const Members& /*members*/) {
@@ -261,6 +265,7 @@ Work AsyncCollectives::scan_async(std::string_view name, ConstTensorView in, Ten
 Work AsyncCollectives::exscan_async(std::string_view name, ConstTensorView in, TensorView out,
                                     ReduceOp op) {
   runtime::check_reduction(in, out, op, "exscan_async");
+  runtime::check_elementwise(op, "exscan_async");
   return context().impl_->submit("exscan_async", in,
                                  {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
                                   [in, out, op](const Members& /*members*/) {

@@ -60,6 +60,9 @@ class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>
 /// The contract of backends that take zero-copy tensors (Backend::allreduce_limits).
 class BackendZeroCopyContract : public BackendContract {};
 
+/// The contract of backends that perform ReduceOp::kAdasum, themselves or by another backend.
+class AdasumContract : public BackendContract {};
+
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);
 
 }  // namespace elastic::collectives

@@ -33,6 +33,10 @@ std::vector<Subject> subjects() {
   return all;
 }
 
+INSTANTIATE_TEST_SUITE_P(Gloo, AdasumContract,
+                         testing::Combine(testing::Values(subjects().front()),
+                                          testing::Values(1, 2, 3)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Gloo, BackendContract,
                          testing::Combine(testing::ValuesIn(subjects()),
                                           testing::Range(1, kSlowness > 1 ? 4 : 6)),

@@ -17,11 +17,14 @@ int world_size() {
   return size;
 }
 
-INSTANTIATE_TEST_SUITE_P(Mpi, BackendContract,
-                         testing::Combine(testing::Values(Subject{"processes",
-                                                                  [](int) { return mpi_world(); }}),
-                                          testing::Values(world_size())),
-                         name_of);
+/// Called when MPI has been initialised.
+auto the_world() {
+  return testing::Combine(testing::Values(Subject{"processes", [](int) { return mpi_world(); }}),
+                          testing::Values(world_size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, AdasumContract, the_world(), name_of);
+INSTANTIATE_TEST_SUITE_P(Mpi, BackendContract, the_world(), name_of);
 
 /// MPI refuses changes of the members that other backends support.
 TEST(MpiMembership, IsFixed) {

@@ -93,6 +93,13 @@ INSTANTIATE_TEST_SUITE_P(Native, BackendContract,
                          testing::Combine(testing::ValuesIn(subjects()),
                                           testing::ValuesIn(sizes())),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(Native, AdasumContract,
+                         testing::Combine(testing::ValuesIn(subjects()), testing::Values(2, 3)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Sizes, AdasumContract,
+                         testing::Combine(testing::Values(subject(all_wirings().front())),
+                                          testing::Values(1, 4, 5, 6, 7, 8)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Native, BackendZeroCopyContract,
                          testing::Combine(testing::ValuesIn(subjects()),
                                           testing::ValuesIn(sizes())),
@@ -106,6 +113,7 @@ std::vector<std::tuple<Subject, int>> worlds_of_hosts() {
   return {{kinds[0], 3}, {kinds[0], 4}, {kinds[1], 3}, {kinds[1], 4}};
 }
 
+INSTANTIATE_TEST_SUITE_P(OnHosts, AdasumContract, testing::ValuesIn(worlds_of_hosts()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnHosts, BackendContract, testing::ValuesIn(worlds_of_hosts()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnHosts, BackendZeroCopyContract, testing::ValuesIn(worlds_of_hosts()),
                          name_of);

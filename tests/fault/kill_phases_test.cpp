@@ -169,7 +169,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"reduce", "tcp", 4, 500000}, Kill{"reduce", "shm", 4, 500},
                       Kill{"scan", "tcp", 3, 500000}, Kill{"scan", "shm", 4, 5000},
                       Kill{"queued", "shm", 3, 200000}, Kill{"queued", "tcp", 4, 2000},
-                      Kill{"named_kinds", "shm", 4, 20000}, Kill{"named_kinds", "tcp", 3, 200000}),
+                      Kill{"named_kinds", "shm", 4, 20000}, Kill{"named_kinds", "tcp", 3, 200000},
+                      Kill{"adasum", "shm", 3, 500000}, Kill{"adasum", "tcp", 4, 500000}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};
@@ -194,7 +195,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"named", "tcp", 3, 1000}, Kill{"alltoall", "shm", 4, 50000},
                       Kill{"gather", "tcp", 3, 50000}, Kill{"scatter", "shm", 4, 50000},
                       Kill{"reduce", "tcp", 3, 50000}, Kill{"scan", "shm", 3, 50000},
-                      Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000}),
+                      Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000},
+                      Kill{"adasum", "shm", 3, 1000}),
     ::testing::PrintToStringParamName());
 
 }  // namespace

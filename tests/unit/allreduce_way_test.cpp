@@ -29,6 +29,16 @@ TEST(AllreduceWay, PacksWhatIsNotInTheCallersMemoryAsItTravels) {
   EXPECT_EQ(choose_way({.bytes = kKiB, .can_be_zero_copy = false}, kLimits), AllreduceWay::kEager);
 }
 
+TEST(AllreduceWay, PacksWhatIsNotReducedElementByElement) {
+  for (const std::size_t bytes : {std::size_t{0}, kKiB, kKiB << 10}) {
+    EXPECT_EQ(choose_way({.bytes = bytes, .is_elementwise = false}, kLimits),
+              AllreduceWay::kPacked);
+    EXPECT_EQ(
+        choose_way({.bytes = bytes, .is_elementwise = false, .is_offered_by_all = true}, kLimits),
+        AllreduceWay::kPacked);
+  }
+}
+
 TEST(AllreduceWay, IsNotEagerForAPartOfACall) {
   EXPECT_EQ(choose_way({.bytes = kKiB, .is_whole_call = false}, kLimits), AllreduceWay::kPacked);
   EXPECT_EQ(choose_way({.bytes = kKiB << 10, .is_whole_call = false}, kLimits),

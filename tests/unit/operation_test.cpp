@@ -98,6 +98,25 @@ TEST(CastAllreduce, IsNotZeroCopy) {
   EXPECT_EQ(places[2].offset, 2 * collectives::kSectionAlignment);
 }
 
+/// Its tensors have weights of their own, so they cannot share a section; nor are they worked on in
+/// place, or in an eager message.
+TEST(AdasumAllreduce, HasASectionForEachTensor) {
+  std::vector<float> one(10);
+  std::vector<float> other(1000);
+  const std::vector<TensorView> tensors{elastic::view(std::span(one)),
+                                        elastic::view(std::span(other))};
+  AllreduceOperation operation({tensors.begin(), tensors.end()}, tensors, ReduceOp::kAdasum);
+  operation.choose_ways({.eager_below = 1 << 20, .zero_copy_from = 1});
+  const auto sections = operation.call(two_members()).sections;
+  ASSERT_EQ(sections.size(), 2U);
+  EXPECT_EQ(sections[0].count, 10U);
+  EXPECT_EQ(sections[1].offset, collectives::kSectionAlignment);
+  EXPECT_EQ(sections[1].count, 1000U);
+  Payload payload;
+  operation.pack(two_members(), payload);
+  EXPECT_TRUE(payload.zero_copy().empty());
+}
+
 /// The choice of zero-copy tensors depends on the view: each attempt makes it again from all
 /// tensors.
 TEST(AllreduceOperationTest, IsSplitAgainForEachView) {

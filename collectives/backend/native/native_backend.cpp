@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/reduce_ops.hpp"
+#include "collectives/backend/native/adasum.hpp"
 #include "collectives/backend/native/agreement.hpp"
 #include "collectives/backend/native/eager_allreduce.hpp"
 #include "collectives/backend/native/executor.hpp"
@@ -52,6 +53,7 @@ class NativeBackend final : public Backend {
         personal_(mesh_->rank(), mesh_->size(), executor_, plans_),
         eager_(*mesh_),
         shared_(*mesh_, eager_, options.arena),
+        adasum_(*mesh_, executor_),
         limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {}
 
   Status prepare(std::uint64_t position) override;
@@ -99,6 +101,7 @@ class NativeBackend final : public Backend {
   PersonalCollectives personal_;
   EagerAllreduce eager_;
   SharedAllreduce shared_;
+  Adasum adasum_;
   UndoLog undo_;
   bool prepared_ = false;
   Status refused_;                 // the error of every operation if the ranks' options differ
@@ -210,6 +213,7 @@ bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
   if (!reduces || call.phase != OpTag::kNormal) return false;
   if (call.sections.size() != 1 || !payload.zero_copy().empty()) return false;
   const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
+                                     .is_elementwise = is_elementwise(call.redop),
                                      .can_be_zero_copy = false};
   return plan::choose_way(packed, limits_) == plan::AllreduceWay::kEager;
 }
@@ -223,6 +227,10 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
           : !std::ranges::equal(state->sections, call.sections, {}, &std::span<std::byte>::size,
                                 [](const Section& section) { return bytes_of(section); })) {
     return wrong("the data of a collective is not as long as its sections");
+  }
+  if (!is_elementwise(call.redop) &&
+      (call.kind != Kind::kAllreduce || !payload.zero_copy().empty())) {
+    return wrong("Adasum is an allreduce of packed tensors");
   }
   const bool one_section =
       call.kind == Kind::kAllgather || call.kind == Kind::kReduceScatter || is_personal(call.kind);
@@ -291,6 +299,7 @@ void NativeBackend::rollback() {
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
   // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
   if (call.sections.empty() && payload.zero_copy().empty()) return barrier();
+  if (!is_elementwise(call.redop)) return adasum_.run(call.sections, payload.data.data());
   for (const Section& section : call.sections) {
     const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});
     const Status status = executor_.run(schedule, payload.data.data() + section.offset,

@@ -18,10 +18,12 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce",      "named",    "broadcast", "allgather",
-                            "reduce_scatter", "alltoall", "gather",    "scatter",
-                            "reduce",         "scan",     "queued",    "named_kinds"};
+constexpr std::array kKinds{"allreduce", "named",       "broadcast", "allgather", "reduce_scatter",
+                            "alltoall",  "gather",      "scatter",   "reduce",    "scan",
+                            "queued",    "named_kinds", "adasum"};
 constexpr std::size_t kNamedTensors = 4;
+/// As many as `digit` has.
+constexpr std::size_t kSlots = 18;
 
 std::size_t bytes_of(const Arguments& arguments) {
   return arguments.elements * sizeof(std::int64_t);
@@ -92,6 +94,7 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "scan") return scan();
   if (kind == "queued") return queued();
   if (kind == "named_kinds") return named_kinds();
+  if (kind == "adasum") return adasum();
   throw std::invalid_argument("unknown kind " + kind);
 }
 
@@ -284,6 +287,24 @@ CallStream::Outcome CallStream::named_kinds() {
   return {std::to_string(only_value(sum)) + "," + std::to_string(only_value(root)) + "," +
               all.sums + "," + some.sums,
           works[2].contributors()};
+}
+
+/// Each slot has dimensions of its own. Vectors that are orthogonal are added, whatever the order.
+CallStream::Outcome CallStream::adasum() {
+  std::vector<double> data((arguments_.elements + kSlots - 1) / kSlots * kSlots);
+  for (std::size_t i = static_cast<std::size_t>(slot_); i < data.size(); i += kSlots) {
+    data[i] = static_cast<double>(digit(slot_));
+  }
+  const Contributors who = elastic::allreduce(std::span<double>(data), ReduceOp::kAdasum);
+  std::int64_t sum = 0;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    sum += static_cast<std::int64_t>(data[slot]);
+    for (std::size_t i = slot; i < data.size(); i += kSlots) {
+      if (data[i] != data[slot]) throw std::logic_error("mixed values in one call");
+    }
+  }
+  check_digits(sum, who.size(), slot_);
+  return {std::to_string(sum), who};
 }
 
 }  // namespace elastic::fault

@@ -40,6 +40,7 @@ class CallStream {
   Outcome queued();
   Outcome named_kinds();
   Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
+  Outcome adasum();
 
   const Arguments arguments_;
   const int slot_;

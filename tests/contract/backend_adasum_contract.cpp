@@ -1,0 +1,152 @@
+// Adasum in every backend: compared with the model of the paper, in a tolerance for each type.
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "backend_contract.hpp"
+#include "calls.hpp"
+#include "tests/adasum_model.hpp"
+#include "tests/slowness.hpp"
+
+namespace elastic::collectives {
+
+using elastic::adasum_model::Vector;
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AdasumContract);
+
+namespace {
+
+const DType kFloats[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
+
+/// The vector of a rank, as it is after rounding to `dtype`.
+Vector gradient(int rank, std::size_t count, DType dtype) {
+  std::mt19937 random(static_cast<unsigned>(rank) * 100 + static_cast<unsigned>(count));
+  std::uniform_real_distribution<double> number(-1, 1.5);  // so that vectors are not orthogonal
+  Vector values(count);
+  for (double& value : values) value = number(random);
+  const Payload rounded = payload(section(dtype, count), values);
+  return values_of(rounded.data.data(), dtype, count);
+}
+
+std::vector<Vector> gradients(int size, std::size_t count, DType dtype) {
+  std::vector<Vector> all;
+  for (int rank = 0; rank < size; ++rank) all.push_back(gradient(rank, count, dtype));
+  return all;
+}
+
+/// Half a unit in the last place of 1. Each level rounds once.
+double rounding(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 0x1p-11;
+    case DType::kBF16:
+      return 0x1p-8;
+    case DType::kF32:
+      return 0x1p-24;
+    default:
+      return 0x1p-48;  // the dot products are added up in another order, too
+  }
+}
+
+void expect_near(const Vector& is, const std::vector<Vector>& of, DType dtype) {
+  const Vector should = adasum_model::of_all(of);
+  const double tolerance = 16 * rounding(dtype) * adasum_model::greatest_magnitude(of);
+  ASSERT_EQ(is.size(), should.size());
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    ASSERT_NEAR(is[i], should[i], tolerance)
+        << "element " << i << " of " << is.size() << ", dtype " << int(dtype);
+  }
+}
+
+}  // namespace
+
+TEST_P(AdasumContract, IsThatOfThePaper) {
+  on_all_ranks([this](int rank) {
+    std::uint64_t position = 0;
+    for (const DType dtype : kFloats) {
+      for (const std::size_t count : {0UL, 1UL, 2UL, 7UL, 33UL, 1001UL, 100'003UL / kSlowness}) {
+        const Call call = allreduce_call(dtype, count, ReduceOp::kAdasum);
+        Payload mine = payload(call.sections[0], gradient(rank, count, dtype));
+        expect_ok(backend(rank).run(position++, call, mine));
+        expect_near(values_of(mine.data.data(), dtype, count), gradients(size(), count, dtype),
+                    dtype);
+      }
+    }
+  });
+}
+
+/// As many as the ranks, each in dimensions of its own.
+TEST_P(AdasumContract, AddsOrthogonalVectors) {
+  on_all_ranks([this](int rank) {
+    const auto ranks = static_cast<std::size_t>(size());
+    Vector mine(ranks * 100);
+    Vector sum(ranks * 100);
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = static_cast<double>(i % 13) - 6;
+      if (i % ranks == static_cast<std::size_t>(rank)) mine[i] = sum[i];
+    }
+    const Call call = allreduce_call(DType::kF32, sum.size(), ReduceOp::kAdasum);
+    Payload vector = payload(call.sections[0], mine);
+    expect_ok(backend(rank).run(0, call, vector));
+    EXPECT_EQ(values_of(vector.data.data(), DType::kF32, sum.size()), sum);
+  });
+}
+
+TEST_P(AdasumContract, AveragesParallelVectors) {
+  on_all_ranks([this](int rank) {
+    const Vector same = contribution(3, 999, DType::kF64);
+    const Call call = allreduce_call(DType::kF64, same.size(), ReduceOp::kAdasum);
+    Payload vector = payload(call.sections[0], same);
+    expect_ok(backend(rank).run(0, call, vector));
+    EXPECT_EQ(values_of(vector.data.data(), DType::kF64, same.size()), same);
+  });
+}
+
+/// Each has dot products of its own, also where halves end within a tensor.
+TEST_P(AdasumContract, WeighsEachTensorOfAGroup) {
+  on_all_ranks([this](int rank) {
+    Call call = allreduce_call(DType::kF32, 100, ReduceOp::kAdasum);
+    call.sections = {section(DType::kF32, 100, 0), section(DType::kF32, 3, 448),
+                     section(DType::kF16, 5000, 512), section(DType::kF32, 0, 10560),
+                     section(DType::kF64, 77, 10560)};
+    call.fingerprint.tensors = 5;
+    Payload mine;
+    mine.data.resize(extent(call.sections));
+    for (const Section& each : call.sections) {
+      fill(mine.data, each, gradient(rank, each.count, each.dtype));
+    }
+    expect_ok(backend(rank).run(0, call, mine));
+    for (const Section& each : call.sections) {
+      expect_near(values_of(mine.data.data() + each.offset, each.dtype, each.count),
+                  gradients(size(), each.count, each.dtype), each.dtype);
+    }
+  });
+}
+
+/// Random bits have NaN and infinities among them; without them all values are finite.
+TEST_P(AdasumContract, GivesAllRanksTheSameBits) {
+  std::vector<std::string> results(static_cast<std::size_t>(size()));
+  std::uint64_t position = 0;
+  for (const DType dtype : kFloats) {
+    for (const bool any_bits : {false, true}) {
+      const std::size_t count = 4001;
+      on_all_ranks([&](int rank) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(rank) + 17);
+        const Call call = allreduce_call(dtype, count, ReduceOp::kAdasum);
+        Payload mine = payload(call.sections[0], gradient(rank, count, dtype));
+        if (any_bits) {
+          for (auto& byte : mine.data.bytes()) byte = static_cast<std::byte>(random());
+        }
+        expect_ok(backend(rank).run(position, call, mine));
+        const auto bytes = mine.data.bytes();
+        results[static_cast<std::size_t>(rank)] = {reinterpret_cast<const char*>(bytes.data()),
+                                                   bytes.size()};
+      });
+      ++position;
+      world_.exchange(results);
+      for (const auto& result : results) ASSERT_TRUE(result == results[0]);
+    }
+  }
+}
+
+}  // namespace elastic::collectives
