@@ -9,6 +9,11 @@ TensorView part_of(const TensorView& tensor, std::size_t first, std::size_t coun
           tensor.device};
 }
 
+/// The block of the input that belongs to one rank, if all have the same size: the first.
+TensorView block_of(const CallData& data) {
+  return part_of(data.input, 0, data.input.count / static_cast<std::size_t>(data.ranks));
+}
+
 class Allreduce : public Collective {
  public:
   bool reduces() const override { return true; }
@@ -39,27 +44,21 @@ class AllGather : public Collective {
   bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
   double bus_factor(int ranks) const override { return 1.0 * (ranks - 1) / ranks; }
   std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
-  void fill(const CallData& data) const override { data.pattern.fill(block(data), data.rank); }
+  void fill(const CallData& data) const override { data.pattern.fill(block_of(data), data.rank); }
   Contributors run(Context& context, const CallData& data, Placement) override {
-    return context.allgather(block(data), data.output, data.stream).contributors;
+    return context.allgather(block_of(data), data.output, data.stream).contributors;
   }
   CallTensors tensors(const CallData& data, Placement) override {
-    return {block(data), data.output};
+    return {block_of(data), data.output};
   }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
-    const std::size_t count = block(data).count;
+    const std::size_t count = block_of(data).count;
     std::int64_t wrong = 0;
     for (int rank = 0; rank < data.ranks; ++rank) {
       const std::size_t first = static_cast<std::size_t>(rank) * count;
       wrong += data.pattern.count_unlike_input(part_of(data.output, first, count), rank);
     }
     return wrong;
-  }
-
- private:
-  /// The block that each rank contributes.
-  static TensorView block(const CallData& data) {
-    return part_of(data.input, 0, data.input.count / static_cast<std::size_t>(data.ranks));
   }
 };
 
@@ -108,16 +107,113 @@ class Broadcast : public Collective {
   }
 };
 
+/// Blocks of equal size. The time includes the copies between the library and the caller's tensors,
+/// here and below.
+class AllToAll : public Collective {
+ public:
+  bool reduces() const override { return false; }
+  bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
+  double bus_factor(int ranks) const override { return 1.0 * (ranks - 1) / ranks; }
+  std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.alltoall({data.input}, data.output, data.stream).contributors;
+  }
+  CallTensors tensors(const CallData& data, Placement) override {
+    return {data.input, data.output};
+  }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    const std::size_t count = block_of(data).count;
+    const std::size_t first = static_cast<std::size_t>(data.rank) * count;
+    std::int64_t wrong = 0;
+    for (int rank = 0; rank < data.ranks; ++rank) {
+      const std::size_t at = static_cast<std::size_t>(rank) * count;
+      wrong += data.pattern.count_unlike_input(part_of(data.output, at, count), rank, first);
+    }
+    return wrong;
+  }
+};
+
+class Gather : public Collective {
+ public:
+  bool reduces() const override { return false; }
+  bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
+  double bus_factor(int ranks) const override { return 1.0 * (ranks - 1) / ranks; }
+  std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.gather(block_of(data), data.output, kRoot, data.stream).contributors;
+  }
+  CallTensors tensors(const CallData& data, Placement) override {
+    return {block_of(data), data.output};
+  }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    if (data.rank != kRoot) return 0;
+    const std::size_t count = block_of(data).count;
+    std::int64_t wrong = 0;
+    for (int rank = 0; rank < data.ranks; ++rank) {
+      const std::size_t at = static_cast<std::size_t>(rank) * count;
+      wrong += data.pattern.count_unlike_input(part_of(data.output, at, count), rank);
+    }
+    return wrong;
+  }
+};
+
+class Scatter : public Collective {
+ public:
+  bool reduces() const override { return false; }
+  bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
+  double bus_factor(int ranks) const override { return 1.0 * (ranks - 1) / ranks; }
+  std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.scatter({data.input}, part(data), kRoot, data.stream).contributors;
+  }
+  CallTensors tensors(const CallData& data, Placement) override { return {data.input, part(data)}; }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    const std::size_t first = static_cast<std::size_t>(data.rank) * part(data).count;
+    return data.pattern.count_unlike_input(part(data), kRoot, first);
+  }
+
+ private:
+  static TensorView part(const CallData& data) {
+    return part_of(data.output, 0, block_of(data).count);
+  }
+};
+
+class Reduce : public Collective {
+ public:
+  bool reduces() const override { return true; }
+  bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
+  double bus_factor(int) const override { return 1; }
+  std::size_t granularity(int) const override { return 1; }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.reduce(data.input, data.output, kRoot, data.op, data.stream);
+  }
+  CallTensors tensors(const CallData& data, Placement) override {
+    return {data.input, data.output};
+  }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    return data.rank == kRoot ? data.pattern.count_wrong(data.output) : 0;
+  }
+};
+
 }  // namespace
 
 std::vector<std::string> collective_names() {
-  return {"allreduce", "all_gather", "reduce_scatter", "broadcast"};
+  return {"allreduce", "all_gather", "reduce_scatter", "broadcast",
+          "alltoall",  "gather",     "scatter",        "reduce"};
 }
 
 std::unique_ptr<Collective> make_collective(const std::string& name) {
   if (name == "all_gather") return std::make_unique<AllGather>();
   if (name == "reduce_scatter") return std::make_unique<ReduceScatter>();
   if (name == "broadcast") return std::make_unique<Broadcast>();
+  if (name == "alltoall") return std::make_unique<AllToAll>();
+  if (name == "gather") return std::make_unique<Gather>();
+  if (name == "scatter") return std::make_unique<Scatter>();
+  if (name == "reduce") return std::make_unique<Reduce>();
   return std::make_unique<Allreduce>();
 }
 

@@ -15,7 +15,7 @@ namespace elastic::bench {
 /// Whether a call writes its result to another tensor or over its input.
 enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
-inline constexpr int kRoot = 0;  ///< of a broadcast
+inline constexpr int kRoot = 0;  ///< of calls that have one
 
 /// The arguments of one call. The caller owns the memory of the tensors.
 struct CallData {
@@ -57,7 +57,8 @@ class Collective {
   virtual std::int64_t count_wrong(const CallData& data, Placement placement) const = 0;
 };
 
-/// The known names: "allreduce", "all_gather", "reduce_scatter", "broadcast".
+/// The known names: "allreduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "gather",
+/// "scatter", "reduce".
 std::vector<std::string> collective_names();
 /// `name` is one of `collective_names`.
 std::unique_ptr<Collective> make_collective(const std::string& name);

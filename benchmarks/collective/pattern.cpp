@@ -161,10 +161,11 @@ std::int64_t Pattern::count_wrong(ConstTensorView tensor, std::size_t first) con
   return count_unlike(tensor, expected_, first % kPeriod);
 }
 
-std::int64_t Pattern::count_unlike_input(ConstTensorView tensor, int rank) const {
+std::int64_t Pattern::count_unlike_input(ConstTensorView tensor, int rank,
+                                         std::size_t first) const {
   std::vector<std::byte> input(expected_.size());
   fill({input.data(), kPeriod, tensor.dtype}, rank);
-  return count_unlike(tensor, input, 0);
+  return count_unlike(tensor, input, first % kPeriod);
 }
 
 }  // namespace elastic::bench

@@ -25,8 +25,9 @@ class Pattern {
   /// The number of elements of `tensor` that differ from the reduction of all ranks' inputs, from
   /// its element `first` on.
   std::int64_t count_wrong(ConstTensorView tensor, std::size_t first = 0) const;
-  /// The number of elements of `tensor` that differ from the input of rank `rank`.
-  std::int64_t count_unlike_input(ConstTensorView tensor, int rank) const;
+  /// The number of elements of `tensor` that differ from the input of rank `rank`, from its element
+  /// `first` on.
+  std::int64_t count_unlike_input(ConstTensorView tensor, int rank, std::size_t first = 0) const;
 
  private:
   ReduceOp op_;

@@ -69,6 +69,7 @@ class MpiPeer final : public Peer {
         type_(type_of(start.dtype)),
         op_(op_of(start.dtype, start.op)),
         root_(start.root),
+        ranks_(start.ranks),
         process_(std::move(process)),
         communicator_(communicator) {
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
@@ -84,6 +85,7 @@ class MpiPeer final : public Peer {
   const MPI_Datatype type_;
   const MPI_Op op_;
   const int root_;
+  const int ranks_;
   const std::shared_ptr<MpiProcess> process_;
   MPI_Comm communicator_;
 };
@@ -110,6 +112,19 @@ int MpiPeer::perform(const void* from, int count_in, void* to, int count_out) co
   }
   if (operation_ == "reduce_scatter") {
     return MPI_Reduce_scatter_block(from, to, count_out, type_, op_, communicator_);
+  }
+  if (operation_ == "alltoall") {
+    const int count = count_in / ranks_;
+    return MPI_Alltoall(from, count, type_, to, count, type_, communicator_);
+  }
+  if (operation_ == "gather") {
+    return MPI_Gather(from, count_in, type_, to, count_in, type_, root_, communicator_);
+  }
+  if (operation_ == "scatter") {
+    return MPI_Scatter(from, count_out, type_, to, count_out, type_, root_, communicator_);
+  }
+  if (operation_ == "reduce") {
+    return MPI_Reduce(from, to, count_out, type_, op_, root_, communicator_);
   }
   return MPI_Bcast(to, count_out, type_, root_, communicator_);
 }

@@ -1,5 +1,7 @@
 // The peer for NCCL's collectives. Each call is queued on the rank's stream and waited for, because
 // a call of elastic also returns only when the result is there.
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -127,6 +129,10 @@ Result<ncclComm_t> make_communicator(const PeerStart& start, const Library& libr
 Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   if (!start.device) {
     return Status(Code::kInvalidArgument, "NCCL takes tensors on CUDA devices: give --device cuda");
+  }
+  constexpr std::array kMeasured = {"allreduce", "all_gather", "reduce_scatter", "broadcast"};
+  if (std::ranges::find(kMeasured, start.operation) == kMeasured.end()) {
+    return Status(Code::kInvalidArgument, "NCCL is not measured by " + start.operation);
   }
   if (start.op == ReduceOp::kAverage) {
     return Status(Code::kInvalidArgument,

@@ -59,9 +59,12 @@ struct ZeroCopyTensors {
 };
 
 /// The result of a collective whose ranks give or get blocks. Payload::data has all blocks of an
-/// allgather in rank order; otherwise what this rank gets.
+/// allgather and a gather in rank order; of an alltoall and a scan either what this rank gets
+/// (`of_this_rank`), or what all ranks gave.
 struct Blocks {
-  std::vector<std::uint64_t> counts;  ///< elements of each rank; none where there are no blocks
+  std::vector<std::uint64_t> counts;  ///< elements of each rank; none where there are no blocks. In
+                                      ///< an alltoall's data of all ranks one for each pair of
+                                      ///< ranks, those that rank 0 gave first
   bool own_block_complete = false;  ///< of a call that failed: Payload::data has this rank's result
                                     ///< all the same
   bool of_this_rank = false;        ///< no other rank has this result or can use it

@@ -166,18 +166,32 @@ inline Contributors cast_allreduce(std::span<const CastTensor> tensors,
 /// Context::allreduce_async of the default context, with its arguments.
 /// \returns what Context::allreduce_async returns.
 /// \throws Error as Context::allreduce_async; also kNotInitialized before `init`.
+/// \{
 template <typename... Arguments>
 [[nodiscard]] auto allreduce_async(Arguments&&... arguments) {
   return context().allreduce_async(std::forward<Arguments>(arguments)...);
 }
+[[nodiscard]] inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op,
+                                          CudaStream stream) {
+  return context().allreduce_async(name, data, op, stream);
+}
+/// \}
 
 /// Context::grouped_allreduce_async of the default context, with its arguments.
 /// \returns what Context::grouped_allreduce_async returns.
 /// \throws Error as Context::grouped_allreduce_async; also kNotInitialized before `init`.
+/// \{
 template <typename... Arguments>
 [[nodiscard]] auto grouped_allreduce_async(Arguments&&... arguments) {
   return context().grouped_allreduce_async(std::forward<Arguments>(arguments)...);
 }
+[[nodiscard]] inline Work grouped_allreduce_async(std::string_view name,
+                                                  std::span<const TensorView> tensors,
+                                                  ReduceOp op = ReduceOp::kSum,
+                                                  CudaStream stream = {}) {
+  return context().grouped_allreduce_async(name, tensors, op, stream);
+}
+/// \}
 
 /// Context::broadcast_async of the default context, with its arguments.
 /// \returns what Context::broadcast_async returns.

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "collectives/backend/own_result.hpp"
+
 namespace elastic::coordinator {
 
 using collectives::Call;
@@ -30,9 +32,13 @@ Call AlltoallOperation::call(const Members& members) {
 void AlltoallOperation::pack(const Members& members, Payload& payload) {
   if (blocks_.counts_for(members).ok()) blocks_.pack(members, payload.data);
 }
-void AlltoallOperation::unpack(const Members& /*members*/, const Payload& payload) {
-  const auto counts = payload.counts();
-  take_(payload.data.bytes(), {counts.begin(), counts.end()});
+void AlltoallOperation::unpack(const Members& members, const Payload& payload) {
+  if (payload.of_this_rank()) {
+    const auto counts = payload.counts();
+    return take_(payload.data.bytes(), {counts.begin(), counts.end()});
+  }
+  const auto own = collectives::own_blocks(payload, members.rank, size_of(blocks_.dtype()));
+  take_(own.data, {own.counts.begin(), own.counts.end()});
 }
 
 Call RootedOperation::with_root(Call call, const Members& members) const {

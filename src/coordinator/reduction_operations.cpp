@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/reduce_ops.hpp"
+#include "collectives/backend/own_result.hpp"
 #include "collectives/kernels/neutral.hpp"
 #include "collectives/kernels/reduce.hpp"
 
@@ -58,16 +60,23 @@ Call ScanOperation::call(const Members& /*members*/) {
 void ScanOperation::pack(const Members& /*members*/, Payload& payload) {
   pack_whole(in_, payload);
 }
-/// A lone contribution is combined with the neutral element: a logical result is 0 or 1.
 void ScanOperation::unpack(const Members& members, const Payload& payload) {
+  if (out_.count == 0) return;
   const int contributors = members.rank + (exclusive_ ? 0 : 1);
-  const bool as_it_is = contributors > 1 || (contributors == 1 && !is_logical(op_));
-  if (as_it_is) return unpack_whole(payload, op_, contributors, out_);
   auto* const data = static_cast<std::byte*>(out_.data);
-  kernels::fill_neutral(out_.dtype, op_, data, out_.count);
-  if (contributors == 1 && out_.count > 0) {
-    kernels::reduce(out_.dtype, op_)(data, data, payload.data.data(), out_.count);
+  if (contributors == 0) return kernels::fill_neutral(out_.dtype, op_, data, out_.count);
+  collectives::own_scan(payload, contributors, out_.dtype, op_, out_.count, data);
+  if (op_ == ReduceOp::kAverage) {
+    kernels::divide(out_.dtype, data, out_.count, static_cast<std::uint32_t>(contributors));
   }
+  if (contributors == 1 && is_logical(op_)) make_logical(data);
+}
+
+/// A lone contribution has been combined with nothing, and yet a logical result is 0 or 1.
+void ScanOperation::make_logical(std::byte* data) const {
+  std::vector<std::byte> neutral(out_.bytes());
+  kernels::fill_neutral(out_.dtype, op_, neutral.data(), out_.count);
+  kernels::reduce(out_.dtype, op_)(data, neutral.data(), data, out_.count);
 }
 
 }  // namespace elastic::coordinator

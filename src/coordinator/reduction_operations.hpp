@@ -30,6 +30,8 @@ class ScanOperation : public Operation {
   void unpack(const Members& members, const collectives::Payload& payload) override;
 
  private:
+  void make_logical(std::byte* data) const;
+
   ConstTensorView in_;
   TensorView out_;
   ReduceOp op_;

@@ -170,7 +170,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"scan", "tcp", 3, 500000}, Kill{"scan", "shm", 4, 5000},
                       Kill{"queued", "shm", 3, 200000}, Kill{"queued", "tcp", 4, 2000},
                       Kill{"named_kinds", "shm", 4, 20000}, Kill{"named_kinds", "tcp", 3, 200000},
-                      Kill{"adasum", "shm", 3, 500000}, Kill{"adasum", "tcp", 4, 500000}),
+                      Kill{"alltoall", "shm", 4, 400}, Kill{"gather", "shm", 3, 100},
+                      Kill{"scan", "shm", 3, 100}, Kill{"allgather", "shm", 4, 100},
+                      Kill{"broadcast", "shm", 3, 100}, Kill{"adasum", "shm", 3, 500000},
+                      Kill{"adasum", "tcp", 4, 500000}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};

@@ -93,7 +93,8 @@ TEST(Bench, AModelPricesTwoThousandRanks) {
 }
 
 TEST(Bench, OtherCollectivesAreRightAndReported) {
-  for (const std::string operation : {"all_gather", "reduce_scatter", "broadcast"}) {
+  for (const std::string operation :
+       {"all_gather", "reduce_scatter", "broadcast", "alltoall", "gather", "scatter", "reduce"}) {
     ScratchFolder folder;
     const std::string file = (folder.path() / "report.json").string();
     const std::string output = run_bench(
@@ -273,7 +274,8 @@ TEST(Bench, APeerThatWasNotBuiltIsRefusedWithWhatToInstall) {
 TEST(Bench, MpiItselfIsComparedInTheSameProcesses) {
   // The second time with the module that has MPI, too.
   for (const std::string others : {"native", "native,mpi"}) {
-    for (const std::string operation : {"allreduce", "all_gather", "reduce_scatter", "broadcast"}) {
+    for (const std::string operation : {"allreduce", "all_gather", "reduce_scatter", "broadcast",
+                                        "alltoall", "gather", "scatter", "reduce"}) {
       ScratchFolder folder;
       const std::string output =
           run_under_mpirun(folder,

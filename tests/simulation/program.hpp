@@ -57,6 +57,9 @@ class Program {
   Status barrier();
   Status allgather(std::uint64_t step, std::uint64_t call);
   Status reduce_scatter(std::uint64_t step, std::uint64_t call);
+  Status alltoall(std::uint64_t step, std::uint64_t call);
+  Status gather(std::uint64_t step, std::uint64_t call);
+  Status scan(std::uint64_t step, std::uint64_t call);
   Status run_operation(coordinator::Operation& operation, const std::string& what,
                        Result<Contributors>& outcome);
   bool calls_again(const Status& failure);

@@ -29,7 +29,7 @@ TEST_F(LaneTest, ALostBroadcastEndsOnlyWhenAllHaveMet) {
             {[&](std::uint64_t /*position*/, const std::string& its) { needs.push_back(its); },
              [](auto, const auto&, const auto&) {}, [] {}});
   float data = 0;
-  BroadcastOperation broadcast({&data, 1, DType::kF32}, 1, members(6));
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, CallRoot(1, members(6)));
 
   lane.install(losing(view(7, Status(Code::kAborted, "the view changes"))));
   {
@@ -61,7 +61,7 @@ TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
   Members before = members(6);
   before.incarnations = {"gone", "me", "other"};
   before.rank = 1;
-  BroadcastOperation broadcast({&data, 1, DType::kF32}, 0, before);
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, CallRoot(0, before));
 
   lane.install(view(7));
   EXPECT_EQ(lane.run(broadcast, Milliseconds(0)).status().code(), Code::kAborted);
@@ -82,7 +82,7 @@ TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
 TEST_F(LaneTest, ABroadcastFromAWorkerThatIsNoMemberEndsOnlyWhenAllHaveMet) {
   Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
   float data = 0;
-  BroadcastOperation broadcast({&data, 1, DType::kF32}, WorkerId{3}, members(6));
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, CallRoot(WorkerId{3}, members(6)));
 
   lane.install(view(7, Status(Code::kAborted, "the view changes")));
   {
@@ -99,7 +99,7 @@ TEST_F(LaneTest, ABroadcastFromAWorkerThatIsNoMemberEndsOnlyWhenAllHaveMet) {
   for (const Call& call : calls_) EXPECT_EQ(call.kind, Kind::kBarrier);
 
   // Members that name different workers differ, also where neither is a member.
-  BroadcastOperation another({&data, 1, DType::kF32}, WorkerId{4}, members(6));
+  BroadcastOperation another({&data, 1, DType::kF32}, CallRoot(WorkerId{4}, members(6)));
   EXPECT_EQ(lane.run(another, Milliseconds(0)).status().code(), Code::kRootLost);
   EXPECT_NE(calls_.back().fingerprint, calls_.front().fingerprint);
 }
@@ -111,7 +111,7 @@ TEST_F(LaneTest, ABroadcastFromAWorkerHasTheRootOfItsView) {
   before.incarnations = {"gone", "me", "other"};
   before.ids = std::make_shared<std::vector<WorkerId>>(std::vector<WorkerId>{3, 1, 2});
   before.rank = 1;
-  BroadcastOperation broadcast({&data, 1, DType::kF32}, WorkerId{2}, before);
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, CallRoot(WorkerId{2}, before));
 
   lane.install(view(7));
   EXPECT_TRUE(lane.run(broadcast, Milliseconds(0)).ok());

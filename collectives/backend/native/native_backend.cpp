@@ -9,6 +9,7 @@
 #include "collectives/backend/native/adasum.hpp"
 #include "collectives/backend/native/agreement.hpp"
 #include "collectives/backend/native/eager_allreduce.hpp"
+#include "collectives/backend/native/eager_exchange.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
 #include "collectives/backend/native/personal_collectives.hpp"
@@ -52,6 +53,7 @@ class NativeBackend final : public Backend {
         plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
         personal_(mesh_->rank(), mesh_->size(), executor_, plans_),
         eager_(*mesh_),
+        exchange_(mesh_->rank(), mesh_->size(), eager_),
         shared_(*mesh_, eager_, options.arena),
         adasum_(*mesh_, executor_),
         limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {}
@@ -70,12 +72,16 @@ class NativeBackend final : public Backend {
 
  private:
   Status check(const Call& call, const Payload& payload) const;
-  Status perform(const Call& call, Payload& payload);
+  using Counts = std::vector<std::uint64_t>;
+  bool post_eagerly(const OpTag& tag, const Call& call, const Payload& payload);
+  Status exchange(const OpTag& tag, const Call& call, Payload& payload);
+  /// `counts`: of all ranks, if they are known (EagerExchange::counts).
+  Status perform(const Call& call, Payload& payload, const Counts* counts);
   Status allreduce(const Call& call, Payload& payload);
   Status zero_copy_allreduce(const Call& call, Payload& payload);
   Status planned_allreduce(const Call& call, const Payload& payload);
   Status broadcast(const Call& call, Payload& payload);
-  Status allgather(const Section& block, Payload& payload);
+  Status allgather(const Section& block, Payload& payload, const Counts* known);
   Status reduce_scatter(const Call& call, Payload& payload);
   Status transfer(const Call& call, Payload& payload);
   Status one_way(const Call& call, Payload& payload);
@@ -100,6 +106,7 @@ class NativeBackend final : public Backend {
   PlanCache plans_;
   PersonalCollectives personal_;
   EagerAllreduce eager_;
+  EagerExchange exchange_;
   SharedAllreduce shared_;
   Adasum adasum_;
   UndoLog undo_;
@@ -128,14 +135,9 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
     status =
         eager_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
   } else {
-    if (eager_everywhere_ && call.phase == OpTag::kNormal) {
-      const bool shares = options_.recoverable && !payload.zero_copy().empty();
-      eager_.post_fingerprint(tag, call.fingerprint,
-                              shares ? shared_.offer(tag, call.fingerprint, payload.zero_copy())
-                                     : std::span<const std::byte>());
-    }
+    const bool exchanges = post_eagerly(tag, call, payload);
     mesh_->begin(tag, call.fingerprint);
-    status = perform(call, payload);
+    status = exchanges ? exchange(tag, call, payload) : perform(call, payload, nullptr);
   }
   if (status.ok()) make_logical_alone(call, payload);
   return status.ok() ? status : finish(position, {call.fingerprint, call.error}, status);
@@ -144,6 +146,27 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   mesh_->abandon();
   rollback();
   throw;
+}
+
+/// Posts the eager message of a call that is no eager allreduce: its fingerprint, for ranks that
+/// wait for such a message, and its content where it has one. Whether that is an exchange.
+bool NativeBackend::post_eagerly(const OpTag& tag, const Call& call, const Payload& payload) {
+  if (!eager_everywhere_ || call.phase != OpTag::kNormal) return false;
+  std::span<const std::byte> content = exchange_.begin(call, payload);
+  const bool exchanges = exchange_.begun();
+  if (!exchanges && options_.recoverable && !payload.zero_copy().empty()) {
+    content = shared_.offer(tag, call.fingerprint, payload.zero_copy());
+  }
+  eager_.post_fingerprint(tag, call.fingerprint, content);
+  return exchanges;
+}
+
+/// Exchanges small data in eager messages. Where it is too large, plans follow, and the ranks know
+/// the counts.
+Status NativeBackend::exchange(const OpTag& tag, const Call& call, Payload& payload) {
+  const Result<bool> done = exchange_.finish(tag, call, payload);
+  if (!done.ok()) return done.status();
+  return done.value() ? Status() : perform(call, payload, &exchange_.counts());
 }
 
 Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
@@ -262,14 +285,14 @@ Status NativeBackend::finish(std::uint64_t position, const Statement& mine, cons
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
 }
 
-Status NativeBackend::perform(const Call& call, Payload& payload) {
+Status NativeBackend::perform(const Call& call, Payload& payload, const Counts* counts) {
   switch (call.kind) {
     case Kind::kAllreduce:
       return allreduce(call, payload);
     case Kind::kBroadcast:
       return broadcast(call, payload);
     case Kind::kAllgather:
-      return allgather(call.sections.front(), payload);
+      return allgather(call.sections.front(), payload, counts);
     case Kind::kReduceScatter:
       return reduce_scatter(call, payload);
     case Kind::kBarrier:
@@ -279,9 +302,9 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
     case Kind::kMismatch:
       return Status(Code::kMismatch, call.error);
     case Kind::kAlltoall:
-      return end_with_own_result(personal_.alltoall(call, payload), payload);
+      return end_with_own_result(personal_.alltoall(call, payload, counts), payload);
     case Kind::kGather:
-      return end_with_own_result(personal_.gather(call, payload), payload);
+      return end_with_own_result(personal_.gather(call, payload, counts), payload);
     case Kind::kScatter:
     case Kind::kReduce:
     case Kind::kScan:
@@ -370,16 +393,11 @@ Status NativeBackend::broadcast(const Call& call, Payload& payload) {
 
 /// Exchanges the ranks' counts, then runs an allgather of the blocks around a ring. The result is
 /// made in the spare buffer, because the blocks of lower ranks come before this rank's input.
-Status NativeBackend::allgather(const Section& block, Payload& payload) {
-  const auto size = static_cast<std::size_t>(mesh_->size());
+Status NativeBackend::allgather(const Section& block, Payload& payload, const Counts* known) {
   const auto rank = static_cast<std::size_t>(mesh_->rank());
   const std::size_t element = size_of(block.dtype);
   auto& counts = payload.form.emplace<Blocks>().counts;
-  counts.assign(size, 0);
-  counts[rank] = block.count;
-  Status status = executor_.run(plans_.small_allgather(sizeof(counts[0])),
-                                reinterpret_cast<std::byte*>(counts.data()));
-  if (!status.ok()) return status;
+  if (Status told = personal_.share_count(block.count, known, counts); !told.ok()) return told;
   const Result<std::size_t> total = gathered_bytes("allgather", counts, element);
   if (!total.ok()) return total.status();
   std::uint64_t before = 0;
@@ -388,7 +406,7 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   if (block.count > 0) {
     std::memcpy(spare_.data() + before, payload.data.data() + block.offset, bytes_of(block));
   }
-  status = executor_.run(plans_.allgather(counts, element), spare_.data());
+  Status status = executor_.run(plans_.allgather(counts, element), spare_.data());
   std::swap(spare_, payload.data);
   return status;
 }

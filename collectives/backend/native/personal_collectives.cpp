@@ -19,6 +19,15 @@ std::size_t total(const Counts& counts) {
   return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
 }
 
+/// Column `rank` of a square matrix, which lies row by row.
+Counts column(const Counts& matrix, int size, int rank) {
+  Counts found;
+  for (int row = 0; row < size; ++row) {
+    found.push_back(matrix[static_cast<std::size_t>(row * size + rank)]);
+  }
+  return found;
+}
+
 std::byte* bytes_of(Counts& counts) {
   return reinterpret_cast<std::byte*>(counts.data());
 }
@@ -26,10 +35,12 @@ std::byte* bytes_of(Counts& counts) {
 }  // namespace
 
 /// Tells each rank what it gets from this one, unless all ranks know, and exchanges the blocks.
-Status PersonalCollectives::alltoall(const Call& call, Payload& payload) {
+Status PersonalCollectives::alltoall(const Call& call, Payload& payload, const Counts* known) {
   const std::size_t element = size_of(call.sections.front().dtype);
   Counts from = call.counts;
-  if (call.ragged) {
+  if (known != nullptr) {
+    from = column(*known, size_, rank_);
+  } else if (call.ragged) {
     if (Status told = tell_counts(call.counts, from); !told.ok()) return told;
   }
   payload.form.emplace<Blocks>().counts = from;
@@ -48,16 +59,22 @@ Status PersonalCollectives::tell_counts(const Counts& to, Counts& from) {
   return executor_.run_alone(plans_.small_alltoall(sizeof(to.front())), memory);
 }
 
+Status PersonalCollectives::share_count(std::uint64_t own, const Counts* known, Counts& counts) {
+  if (known != nullptr) {
+    counts = *known;
+    return {};
+  }
+  counts.assign(static_cast<std::size_t>(size_), 0);
+  counts[static_cast<std::size_t>(rank_)] = own;
+  return executor_.run(plans_.small_allgather(sizeof(counts.front())), bytes_of(counts));
+}
+
 /// All ranks learn all counts, so that they agree whether the blocks are too large.
-Status PersonalCollectives::gather(const Call& call, Payload& payload) {
+Status PersonalCollectives::gather(const Call& call, Payload& payload, const Counts* known) {
   const Section& block = call.sections.front();
   const std::size_t element = size_of(block.dtype);
   Counts& counts = payload.form.emplace<Blocks>().counts;
-  counts.assign(static_cast<std::size_t>(size_), 0);
-  counts[static_cast<std::size_t>(rank_)] = block.count;
-  const Status told =
-      executor_.run(plans_.small_allgather(sizeof(counts.front())), bytes_of(counts));
-  if (!told.ok()) return told;
+  if (Status told = share_count(block.count, known, counts); !told.ok()) return told;
   const Result<std::size_t> whole = gathered_bytes("gather", counts, element);
   if (!whole.ok()) return whole.status();
   return move(

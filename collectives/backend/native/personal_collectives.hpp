@@ -21,15 +21,20 @@ class PersonalCollectives {
   PersonalCollectives(int rank, int size, Executor& executor, PlanCache& plans)
       : rank_(rank), size_(size), executor_(executor), plans_(plans) {}
 
-  Status alltoall(const Call& call, Payload& payload);
-  Status gather(const Call& call, Payload& payload);
+  using Counts = std::vector<std::uint64_t>;
+
+  /// `known`: the counts of all blocks of rank 0, then of rank 1, and so on, if they have been
+  /// exchanged.
+  Status alltoall(const Call& call, Payload& payload, const Counts* known);
+  Status gather(const Call& call, Payload& payload, const Counts* known);
   Status scatter(const Call& call, Payload& payload);
   Status reduce(const Call& call, const Reducer& reducer, Payload& payload);
   Status scan(const Call& call, const Reducer& reducer, Payload& payload);
 
- private:
-  using Counts = std::vector<std::uint64_t>;
+  /// Makes `counts` the count of each rank, of which this one has `own`. `known` is as above.
+  Status share_count(std::uint64_t own, const Counts* known, Counts& counts);
 
+ private:
   Status tell_counts(const Counts& to, Counts& from);
   Status move(const Schedule& schedule, std::size_t result_bytes, Payload& payload);
 

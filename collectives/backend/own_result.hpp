@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/backend/payload.hpp"
+#include "elastic/types.hpp"
+
+namespace elastic::collectives {
+
+// What one rank gets in a collective with a result that differs by rank. The payload has that, or
+// what all ranks gave (Blocks).
+
+struct OwnBlocks {
+  std::vector<std::byte> data;
+  std::vector<std::uint64_t> counts;  ///< elements from each rank
+};
+/// The blocks that `rank` gets in an alltoall of elements of `element` bytes.
+OwnBlocks own_blocks(const Payload& payload, int rank, std::size_t element);
+
+/// Writes to `result` what a rank gets in a scan of `count` elements, of which `contributors` ranks
+/// from rank 0 on are in its sum: at least one. Averages are sums here.
+void own_scan(const Payload& payload, int contributors, DType dtype, ReduceOp op, std::size_t count,
+              std::byte* result);
+
+}  // namespace elastic::collectives
