@@ -9,7 +9,7 @@ namespace elastic::collectives {
 OwnBlocks own_blocks(const Payload& payload, int rank, std::size_t element) {
   OwnBlocks own;
   const auto counts = payload.counts();
-  const auto data = payload.data.bytes();
+  const auto data = payload.result();
   if (payload.of_this_rank()) {
     own.counts.assign(counts.begin(), counts.end());
     own.data.assign(data.begin(), data.end());

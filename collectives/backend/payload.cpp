@@ -55,6 +55,12 @@ bool Payload::of_this_rank() const {
   return blocks != nullptr && blocks->of_this_rank;
 }
 
+std::span<const std::byte> Payload::result() const {
+  const auto* const blocks = std::get_if<Blocks>(&form);
+  return blocks != nullptr && blocks->delivered ? std::span<const std::byte>(lent.room)
+                                                : data.bytes();
+}
+
 DeviceTensors* Payload::on_device() const {
   const auto* has = std::get_if<OnDevice>(&form);
   return has == nullptr ? nullptr : has->tensors;
@@ -68,12 +74,14 @@ DeviceResult* Payload::device_result() const {
 void Payload::swap(Payload& other) noexcept {
   std::swap(data, other.data);
   std::swap(undo, other.undo);
+  std::swap(lent, other.lent);
   form.swap(other.form);
 }
 
 void Payload::clear() {
   data.resize(0);
   undo = nullptr;
+  lent = {};
   form = Packed{};
 }
 
@@ -96,6 +104,7 @@ void Payload::make_contiguous() {
 }
 
 void Payload::release_tensors() {
+  lent = {};
   if (!zero_copy().empty() || on_device() != nullptr) form = Packed{};
 }
 

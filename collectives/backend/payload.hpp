@@ -68,6 +68,7 @@ struct Blocks {
   bool own_block_complete = false;  ///< of a call that failed: Payload::data has this rank's result
                                     ///< all the same
   bool of_this_rank = false;        ///< no other rank has this result or can use it
+  bool delivered = false;           ///< the data is in Lent::room in place of Payload::data
 };
 
 /// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is
@@ -91,6 +92,16 @@ struct ResultOnDevice {
   HostForm host_form;  ///< of the payload, if the result is copied to the host
 };
 
+/// The caller's memory for large blocks, which saves the copies to and from Payload::data: the
+/// input in its place, and room for the result, apart from the input. Valid until the operation is
+/// delivered, or attempted again.
+struct Lent {
+  std::span<const std::byte> input;
+  std::span<std::byte> room;
+};
+/// Bytes of a block from which its memory is lent.
+inline constexpr std::size_t kLentFrom = 64 * 1024;
+
 /// The data of one collective: first its input, then its result. The lane keeps it until its next
 /// operation is complete, because it may have to hand the result over to a worker that lacks it.
 ///
@@ -101,7 +112,15 @@ struct Payload {
   /// Takes a copy of each input of ZeroCopyTensors that is overwritten before the result is whole.
   /// Lent for one attempt; not null if the operation has such tensors.
   Buffer* undo = nullptr;
+  Lent lent;  ///< of an alltoall, a gather or a scatter; empty: nothing is lent
   std::variant<Packed, ZeroCopyTensors, Blocks, StateSections, OnDevice, ResultOnDevice> form;
+
+  /// The input as it was packed or lent.
+  std::span<const std::byte> input() const {
+    return lent.input.empty() ? data.bytes() : lent.input;
+  }
+  /// The result of this rank, where it lies.
+  std::span<const std::byte> result() const;
 
   // The content of `form`; empty, null or false if it has another.
   std::span<const ZeroCopyTensor> zero_copy() const;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class AddressedBlocks {
   Result<std::vector<std::uint64_t>> counts_for(const Members& members) const;
   /// Copies the blocks of the members, in rank order without gaps.
   void pack(const Members& members, collectives::Buffer& buffer) const;
+
+  /// The memory of all blocks, if they are those of the members in rank order; otherwise empty.
+  std::span<const std::byte> as_they_lie(const Members& members) const;
 
   DType dtype() const { return data_.dtype; }
 

@@ -13,8 +13,30 @@ using collectives::Call;
 using collectives::Kind;
 using collectives::Payload;
 
-AlltoallOperation::AlltoallOperation(AddressedBlocks blocks, bool ragged, RowShape row, Take take)
-    : blocks_(std::move(blocks)), ragged_(ragged), row_(hash_of_row(row)), take_(std::move(take)) {}
+namespace {
+
+/// Lends the caller's input, of blocks that are worth it.
+bool lend(std::span<const std::byte> input, Room room, Payload& payload) {
+  if (input.size() < collectives::kLentFrom) return false;
+  payload.lent = {input, room};
+  return true;
+}
+
+void pack_blocks(const AddressedBlocks& blocks, const Members& members, Room room,
+                 Payload& payload) {
+  if (!blocks.counts_for(members).ok()) return;
+  if (!lend(blocks.as_they_lie(members), room, payload)) blocks.pack(members, payload.data);
+}
+
+}  // namespace
+
+AlltoallOperation::AlltoallOperation(AddressedBlocks blocks, bool ragged, RowShape row, Take take,
+                                     Room room)
+    : blocks_(std::move(blocks)),
+      ragged_(ragged),
+      row_(hash_of_row(row)),
+      take_(std::move(take)),
+      room_(room) {}
 
 Call AlltoallOperation::call(const Members& members) {
   Result<std::vector<std::uint64_t>> counts = blocks_.counts_for(members);
@@ -30,12 +52,12 @@ Call AlltoallOperation::call(const Members& members) {
   return call;
 }
 void AlltoallOperation::pack(const Members& members, Payload& payload) {
-  if (blocks_.counts_for(members).ok()) blocks_.pack(members, payload.data);
+  pack_blocks(blocks_, members, room_, payload);
 }
 void AlltoallOperation::unpack(const Members& members, const Payload& payload) {
   if (payload.of_this_rank()) {
     const auto counts = payload.counts();
-    return take_(payload.data.bytes(), {counts.begin(), counts.end()});
+    return take_(payload.result(), {counts.begin(), counts.end()});
   }
   const auto own = collectives::own_blocks(payload, members.rank, size_of(blocks_.dtype()));
   take_(own.data, {own.counts.begin(), own.counts.end()});
@@ -47,11 +69,13 @@ Call RootedOperation::with_root(Call call, const Members& members) const {
   return call;
 }
 
-GatherOperation::GatherOperation(ConstTensorView block, CallRoot root, RowShape row, Take take)
+GatherOperation::GatherOperation(ConstTensorView block, CallRoot root, RowShape row, Take take,
+                                 Room room)
     : RootedOperation(std::move(root)),
       block_(block),
       row_(hash_of_row(row)),
-      take_(std::move(take)) {}
+      take_(std::move(take)),
+      room_(room) {}
 
 Call GatherOperation::call(const Members& members) {
   Call call =
@@ -60,17 +84,22 @@ Call GatherOperation::call(const Members& members) {
   return call;
 }
 void GatherOperation::pack(const Members& /*members*/, Payload& payload) {
+  const auto* const from = static_cast<const std::byte*>(block_.data);
+  if (lend({from, block_.bytes()}, room_, payload)) return;
   payload.data.resize(block_.bytes());
   if (block_.bytes() > 0) std::memcpy(payload.data.data(), block_.data, block_.bytes());
 }
 void GatherOperation::unpack(const Members& /*members*/, const Payload& payload) {
   if (!root().is_this_worker()) return;
   const auto counts = payload.counts();
-  take_(payload.data.bytes(), {counts.begin(), counts.end()});
+  take_(payload.result(), {counts.begin(), counts.end()});
 }
 
-ScatterOperation::ScatterOperation(AddressedBlocks blocks, CallRoot root, Take take)
-    : RootedOperation(std::move(root)), blocks_(std::move(blocks)), take_(std::move(take)) {}
+ScatterOperation::ScatterOperation(AddressedBlocks blocks, CallRoot root, Take take, Room room)
+    : RootedOperation(std::move(root)),
+      blocks_(std::move(blocks)),
+      take_(std::move(take)),
+      room_(room) {}
 
 Call ScatterOperation::call(const Members& members) {
   Call call = simple_call(Kind::kScatter, blocks_.dtype(), ReduceOp::kSum, 0);
@@ -85,15 +114,13 @@ Call ScatterOperation::call(const Members& members) {
 }
 void ScatterOperation::pack(const Members& members, Payload& payload) {
   payload.data.resize(0);
-  if (root().is_this_worker() && blocks_.counts_for(members).ok()) {
-    blocks_.pack(members, payload.data);
-  }
+  payload.lent.room = room_;
+  if (root().is_this_worker()) pack_blocks(blocks_, members, room_, payload);
 }
 void ScatterOperation::unpack(const Members& members, const Payload& payload) {
   const auto counts = payload.counts();
-  take_(payload.data.bytes(),
-        static_cast<std::size_t>(
-            std::accumulate(counts.begin(), counts.begin() + members.rank, std::uint64_t{0})));
+  take_(payload.result(), static_cast<std::size_t>(std::accumulate(
+                              counts.begin(), counts.begin() + members.rank, std::uint64_t{0})));
 }
 
 }  // namespace elastic::coordinator

@@ -12,6 +12,10 @@
 
 namespace elastic::coordinator {
 
+/// Room for the result in the caller's memory, apart from the input. A large result is written
+/// there at once, and the function that takes it gets that memory.
+using Room = std::span<std::byte>;
+
 /// Every member gives each other one a block. After a death the blocks for the dead are left out,
 /// and those of the dead are not in the result.
 class AlltoallOperation : public Operation {
@@ -19,7 +23,7 @@ class AlltoallOperation : public Operation {
   /// Takes the blocks of all members, and how many elements each gave.
   using Take = std::function<void(std::span<const std::byte>, std::vector<std::size_t>)>;
   /// `ragged`: the sizes of blocks may differ, and `row` is the shape of their elements.
-  AlltoallOperation(AddressedBlocks blocks, bool ragged, RowShape row, Take take);
+  AlltoallOperation(AddressedBlocks blocks, bool ragged, RowShape row, Take take, Room room = {});
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -29,6 +33,7 @@ class AlltoallOperation : public Operation {
   bool ragged_;
   std::uint32_t row_;
   Take take_;
+  Room room_;
 };
 
 /// An operation that cannot be replayed without its root.
@@ -53,7 +58,7 @@ class GatherOperation : public RootedOperation {
  public:
   using Take = AlltoallOperation::Take;
   /// `take` is called on the root alone.
-  GatherOperation(ConstTensorView block, CallRoot root, RowShape row, Take take);
+  GatherOperation(ConstTensorView block, CallRoot root, RowShape row, Take take, Room room = {});
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -62,6 +67,7 @@ class GatherOperation : public RootedOperation {
   ConstTensorView block_;
   std::uint32_t row_;
   Take take_;
+  Room room_;
 };
 
 /// The root gives every member a block.
@@ -70,7 +76,7 @@ class ScatterOperation : public RootedOperation {
   /// Takes this member's block, and the elements of the blocks before it.
   using Take = std::function<void(std::span<const std::byte>, std::size_t)>;
   /// `blocks`: of the root; of other members only the type counts.
-  ScatterOperation(AddressedBlocks blocks, CallRoot root, Take take);
+  ScatterOperation(AddressedBlocks blocks, CallRoot root, Take take, Room room = {});
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -78,6 +84,7 @@ class ScatterOperation : public RootedOperation {
  private:
   AddressedBlocks blocks_;
   Take take_;
+  Room room_;
 };
 
 }  // namespace elastic::coordinator

@@ -83,7 +83,8 @@ class Coordinator {
     NamedCall call;                   ///< without `make` if it is an allreduce
     std::vector<TensorView> tensors;  ///< of an allreduce
     std::shared_ptr<detail::WorkState> work = nullptr;
-    std::shared_ptr<device::StagedTensors> staged = nullptr;  ///< null: the tensors are used in place
+    std::shared_ptr<device::StagedTensors> staged =
+        nullptr;               ///< null: the tensors are used in place
     bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
   };

@@ -9,6 +9,7 @@
 #include "collectives/backend/payload.hpp"
 #include "collectives/device/devices.hpp"
 #include "coordinator/addressed_blocks.hpp"
+#include "coordinator/block_operations.hpp"
 #include "coordinator/call_root.hpp"
 #include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
@@ -91,7 +92,7 @@ class Collectives {
                           const MakeRooted& make);
   [[noreturn]] void refuse_on_all(std::string why);
   Contributors run_alltoall(const Places& places, const BlocksView& blocks,
-                            const TakeGathered& take);
+                            const TakeGathered& take, coordinator::Room room = {});
   coordinator::AddressedBlocks addressed(const BlocksView& blocks,
                                          const ConstTensorView& data) const;
   void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;

@@ -88,10 +88,12 @@ GatheredBlocks Collectives::alltoall(const BlocksView& blocks, const TensorView&
   const Places places = fetch("alltoall", blocks.data, out, stream);
   GatheredBlocks result;
   Contributors contributors = run_alltoall(
-      places, blocks, [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+      places, blocks,
+      [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
         put(values, places.output());
         result = blocks_of(std::move(counts));
-      });
+      },
+      room_apart(places.input(), places.output()));
   result.contributors = std::move(contributors);
   check_room("alltoall", result, out);
   bring_back(places, result.count * size_of(out.dtype));
@@ -99,12 +101,12 @@ GatheredBlocks Collectives::alltoall(const BlocksView& blocks, const TensorView&
 }
 
 Contributors Collectives::run_alltoall(const Places& places, const BlocksView& blocks,
-                                       const TakeGathered& take) {
+                                       const TakeGathered& take, coordinator::Room room) {
   return value_or_throw(run(places, /*reads=*/true,
                             [&] {
                               return std::make_unique<coordinator::AlltoallOperation>(
                                   addressed(blocks, places.input()), !blocks.counts.empty(),
-                                  blocks.row, take);
+                                  blocks.row, take, room);
                             },
                             {}));
 }
@@ -130,7 +132,8 @@ GatheredBlocks Collectives::gather(const ConstTensorView& block, const TensorVie
         [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
           put(values, places.output());
           result = blocks_of(std::move(counts));
-        });
+        },
+        room_apart(places.input(), places.output()));
   });
   result.contributors = std::move(contributors);
   check_room("gather", result, out);
@@ -160,7 +163,8 @@ ScatteredPart Collectives::scatter(const BlocksView& blocks, const TensorView& o
           put(values, places.output());
           part.count = values.size() / size_of(out.dtype);
           part.offset = offset;
-        });
+        },
+        room_apart(places.input(), places.output()));
   });
   part.contributors = std::move(contributors);
   if (part.count > out.count) {

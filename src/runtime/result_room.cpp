@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "elastic/error.hpp"
 
@@ -15,7 +16,15 @@ void check_same_type(const char* call, const ConstTensorView& input, const Tenso
 
 void put(std::span<const std::byte> result, const TensorView& output) {
   const std::size_t bytes = std::min(result.size(), output.bytes());
-  if (bytes > 0) std::memcpy(output.data, result.data(), bytes);
+  if (bytes > 0 && result.data() != output.data) std::memcpy(output.data, result.data(), bytes);
+}
+
+std::span<std::byte> room_apart(const ConstTensorView& input, const TensorView& output) {
+  const auto* const in = static_cast<const std::byte*>(input.data);
+  auto* const out = static_cast<std::byte*>(output.data);
+  const std::less_equal<const std::byte*> ends_before;
+  const bool apart = ends_before(in + input.bytes(), out) || ends_before(out + output.bytes(), in);
+  return apart ? std::span(out, output.bytes()) : std::span<std::byte>();
 }
 
 std::string lacks_room(const char* call, const std::string& needs, std::size_t room) {

@@ -18,6 +18,10 @@ void check_same_type(const char* call, const ConstTensorView& input, const Tenso
 /// the call.
 void put(std::span<const std::byte> result, const TensorView& output);
 
+/// The memory of `output`, for a result that is written while the input is still read; empty if
+/// they overlap.
+std::span<std::byte> room_apart(const ConstTensorView& input, const TensorView& output);
+
 /// The error for an output that is too small, after the call: it is complete, and its result is
 /// lost here. `refuse_room` throws it.
 std::string lacks_room(const char* call, const std::string& needs, std::size_t room);

@@ -23,6 +23,13 @@ bool is_exchanged(Kind kind) {
          kind == Kind::kGather || kind == Kind::kScan;
 }
 
+/// Most bytes of a rank's message. An alltoall gives each rank what is for the others, too, and a
+/// scan is reduced by each rank: beyond this plans are faster.
+std::size_t most_bytes(Kind kind, const EagerAllreduce& eager) {
+  const bool gives_more = kind == Kind::kAlltoall || kind == Kind::kScan;
+  return std::min(eager.most_bytes(), (gives_more ? std::size_t{4} : std::size_t{16}) << 10);
+}
+
 }  // namespace
 
 std::span<const std::byte> EagerExchange::begin(const Call& call, const Payload& payload) {
@@ -32,7 +39,7 @@ std::span<const std::byte> EagerExchange::begin(const Call& call, const Payload&
   }
   const std::size_t header = counts_in_message(call, size_) * sizeof(std::uint64_t);
   const std::size_t data = bytes_of(call.sections.front());
-  const std::size_t most = eager_.most_bytes();
+  const std::size_t most = most_bytes(call.kind, eager_);
   const bool fits = header + data <= most;
   if (header > most || (header == 0 && !fits)) return {};
   begun_ = true;
@@ -45,7 +52,7 @@ std::span<const std::byte> EagerExchange::begin(const Call& call, const Payload&
   }
   const bool gives = call.kind != Kind::kBroadcast || call.root == rank_;
   if (fits && gives && data > 0) {
-    const std::byte* const from = payload.data.data() + call.sections.front().offset;
+    const std::byte* const from = payload.input().data() + call.sections.front().offset;
     own_.insert(own_.end(), from, from + data);
   }
   return own_;
@@ -99,7 +106,7 @@ std::size_t EagerExchange::data_bytes(const Call& call, int rank) const {
 bool EagerExchange::all_data_came(const Call& call) const {
   const std::size_t header = counts_in_message(call, size_) * sizeof(std::uint64_t);
   for (int rank = 0; rank < size_; ++rank) {
-    if (header + data_bytes(call, rank) > eager_.most_bytes()) return false;
+    if (header + data_bytes(call, rank) > most_bytes(call.kind, eager_)) return false;
   }
   return true;
 }

@@ -246,7 +246,7 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
   const auto wrong = [](const std::string& what) { return Status(Code::kInternal, what); };
   const auto* const state = std::get_if<StateSections>(&payload.form);
   if (state == nullptr
-          ? payload.data.size() < extent(call.sections)
+          ? payload.input().size() < extent(call.sections)
           : !std::ranges::equal(state->sections, call.sections, {}, &std::span<std::byte>::size,
                                 [](const Section& section) { return bytes_of(section); })) {
     return wrong("the data of a collective is not as long as its sections");

@@ -98,15 +98,22 @@ Status PersonalCollectives::scatter(const Call& call, Payload& payload) {
               static_cast<std::size_t>(bytes[static_cast<std::size_t>(rank_)]), payload);
 }
 
-/// Runs a schedule from the payload's data to other memory, which becomes the payload's.
+/// Runs a schedule from the input to the caller's room if there is enough, otherwise to other
+/// memory, which becomes the payload's.
 Status PersonalCollectives::move(const Schedule& schedule, std::size_t result_bytes,
                                  Payload& payload) {
-  spare_.resize(result_bytes);
+  const bool delivers = result_bytes > 0 && result_bytes <= payload.lent.room.size();
+  if (delivers) {
+    payload.lent.room = payload.lent.room.first(result_bytes);
+    std::get<Blocks>(payload.form).delivered = true;
+  } else {
+    spare_.resize(result_bytes);
+  }
   PlanBuffers memory;
-  memory.data = spare_.data();
-  memory.input = payload.data.data();
+  memory.data = delivers ? payload.lent.room.data() : spare_.data();
+  memory.input = payload.input().data();
   const Status status = executor_.run_alone(schedule, memory);
-  std::swap(spare_, payload.data);
+  if (!delivers) std::swap(spare_, payload.data);
   return status;
 }
 
