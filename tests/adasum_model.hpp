@@ -25,8 +25,8 @@ inline Vector of_two(const Vector& a, const Vector& b) {
   return sum;
 }
 
-/// Combines the vectors of all ranks. A number of ranks that is no power of two: the first ones combine
-/// theirs in pairs until it is.
+/// Combines the vectors of all ranks. A number of ranks that is no power of two: the first ones
+/// combine theirs in pairs until it is.
 inline Vector of_all(std::vector<Vector> vectors) {
   const std::size_t left = std::bit_floor(vectors.size());
   for (std::size_t pair = 0; vectors.size() > left; ++pair) {

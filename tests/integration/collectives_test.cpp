@@ -61,6 +61,20 @@ INSTANTIATE_TEST_SUITE_P(Worlds, IntegerTypesTest,
                                            World{"three_over_tcp", 3, {"ELASTIC_TRANSPORT=tcp"}}),
                          [](const auto& param) { return param.param.name; });
 
+class FloatSumsTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(FloatSumsTest, AreWeighedAlikeOnAllRanks) {
+  expect_right(GetParam(), FLOAT_SUMS_CHECK);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, FloatSumsTest,
+    ::testing::Values(World{"alone", 1, {}}, World{"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+                      World{"five_over_tcp_linked_as_needed",
+                            5,
+                            {"ELASTIC_TRANSPORT=tcp", "ELASTIC_ALL_LINKED=0"}}),
+    [](const auto& param) { return param.param.name; });
+
 /// Under sanitizers those that differ most.
 std::vector<World> worlds() {
   std::vector<World> all{

@@ -59,6 +59,39 @@ def test_operations_and_numbers(job: Job) -> None:
     job(2, operations)
 
 
+def bits_and_truth() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    masks = [np.arange(100, dtype=np.int32) * (each + 3) for each in range(n)]
+    bitwise: list[tuple[elastic.ReduceOp, Any]] = [
+        (elastic.BIT_AND, np.bitwise_and),
+        (elastic.BIT_OR, np.bitwise_or),
+        (elastic.BIT_XOR, np.bitwise_xor),
+    ]
+    for op, function in bitwise:
+        data = masks[rank].copy()
+        elastic.allreduce(data, op)
+        assert (data == function.reduce(masks)).all()
+    values = [np.array([0.0, -0.0, 2.5, each]) for each in range(n)]
+    logical: list[tuple[elastic.ReduceOp, Any]] = [
+        (elastic.LOGICAL_AND, np.logical_and),
+        (elastic.LOGICAL_OR, np.logical_or),
+        (elastic.LOGICAL_XOR, np.logical_xor),
+    ]
+    for op, function in logical:
+        data = values[rank].copy()
+        elastic.allreduce(data, op)
+        assert (data == function.reduce(values)).all(), (op, data)
+    with pytest.raises(elastic.InvalidArgumentError, match="f64 has no bit or"):
+        elastic.allreduce(values[rank], elastic.BIT_OR)
+    elastic.shutdown()
+
+
+def test_bitwise_and_logical_operations(job: Job) -> None:
+    job(3, bits_and_truth)
+    job(1, bits_and_truth)
+
+
 def other_collectives() -> None:
     elastic.init()
     n, rank = elastic.size(), elastic.rank()

@@ -12,6 +12,7 @@
 #include "collectives/backend/native/eager_exchange.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
+#include "collectives/backend/native/lone_rank.hpp"
 #include "collectives/backend/native/personal_collectives.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/shared_allreduce.hpp"
@@ -95,8 +96,6 @@ class NativeBackend final : public Backend {
   Status finish(std::uint64_t position, const Statement& mine, const Status& failure);
   void rollback();
   bool is_eager(const Call& call, const Payload& payload) const;
-  void make_logical_alone(ReduceOp op, DType dtype, std::byte* result, std::size_t bytes) const;
-  void make_logical_alone(const Call& call, Payload& payload) const;
 
   std::uint64_t generation_;
   std::shared_ptr<Mesh> mesh_;
@@ -139,7 +138,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
     mesh_->begin(tag, call.fingerprint);
     status = exchanges ? exchange(tag, call, payload) : perform(call, payload, nullptr);
   }
-  if (status.ok()) make_logical_alone(call, payload);
+  if (status.ok() && size() == 1) complete_alone(call, payload);
   return status.ok() ? status : finish(position, {call.fingerprint, call.error}, status);
 } catch (...) {
   // Out of memory. No link may refer to the caller's memory any more, and its content is restored.
@@ -173,26 +172,8 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   const Status status = eager_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
                                    call.input, result, reducer_of(call.dtype, call.redop));
-  if (status.ok()) make_logical_alone(call.redop, call.dtype, result, call.input.size());
+  if (status.ok() && size() == 1) complete_alone(call, result);
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
-}
-
-/// A lone rank's contribution is combined with nothing, and yet a logical result is 0 or 1.
-void NativeBackend::make_logical_alone(ReduceOp op, DType dtype, std::byte* result,
-                                       std::size_t bytes) const {
-  if (size() > 1 || !is_logical(op)) return;
-  kernels::reduce(dtype, ReduceOp::kLogicalOr)(result, result, result, bytes / size_of(dtype));
-}
-
-void NativeBackend::make_logical_alone(const Call& call, Payload& payload) const {
-  if (size() > 1 || !is_logical(call.redop)) return;
-  for (const Section& section : call.sections) {
-    make_logical_alone(call.redop, section.dtype, payload.data.data() + section.offset,
-                       bytes_of(section));
-  }
-  for (const ZeroCopyTensor& tensor : payload.zero_copy()) {
-    make_logical_alone(call.redop, tensor.dtype, tensor.output, tensor.bytes());
-  }
 }
 
 /// Agrees on the capabilities of the view before its first operation.

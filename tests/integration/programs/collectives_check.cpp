@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -19,7 +18,6 @@
 #include <elastic/elastic.hpp>
 #include <elastic/training.hpp>
 
-#include "adasum_model.hpp"
 #include "integration/programs/check_program.hpp"
 #include "integration/programs/small_numbers.hpp"
 
@@ -69,7 +67,6 @@ class Checks {
     sample_average();
     named();
     named_group();
-    adasum();
     broadcast();
     allgather();
     reduce_scatter();
@@ -307,58 +304,6 @@ class Checks {
     check(other.wait());
     check(group, ReduceOp::kAverage, "named group");
     check(single, ReduceOp::kSum, "named single");
-  }
-
-  /// Compares with the model, in a tolerance for the type.
-  template <typename T>
-  void check_adasum(const std::vector<T>& result, const std::string& what) {
-    std::vector<elastic::adasum_model::Vector> all;
-    for (int rank = 0; rank < size_; ++rank) {
-      auto& vector = all.emplace_back();
-      for (const T value : contribution<T>(rank, result.size())) {
-        vector.push_back(static_cast<double>(static_cast<Wide<T>>(value)));
-      }
-    }
-    const elastic::adasum_model::Vector right = elastic::adasum_model::of_all(all);
-    const double tolerance = sizeof(T) == 2 ? 0.1 : 1e-5;
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      const auto value = static_cast<double>(static_cast<Wide<T>>(result[i]));
-      require(std::abs(value - right[i]) <= tolerance,
-              what + ": element " + std::to_string(i) + " of " + std::to_string(result.size()) +
-                  " is " + std::to_string(value) + ", not " + std::to_string(right[i]));
-    }
-    hash_.add(result);
-  }
-
-  void adasum() {
-    for (const std::size_t count : kCounts) {
-      std::vector<float> data = contribution<float>(rank_, count);
-      check(elastic::allreduce(data, ReduceOp::kAdasum));
-      check_adasum(data, "Adasum");
-    }
-    // Each tensor of a group, and each of a bucket, has weights of its own.
-    std::vector<double> doubles = contribution<double>(rank_, 1001);
-    std::vector<bfloat16> halves = contribution<bfloat16>(rank_, 77);
-    std::vector<float> floats = contribution<float>(rank_, 40000);
-    const std::vector<TensorView> group{elastic::view(std::span(doubles)),
-                                        elastic::view(std::span(halves)),
-                                        elastic::view(std::span(floats))};
-    check(elastic::grouped_allreduce(group, ReduceOp::kAdasum));
-    check_adasum(doubles, "Adasum of a group");
-    check_adasum(halves, "Adasum of a group");
-    check_adasum(floats, "Adasum of a group");
-    std::vector<std::vector<float>> named;
-    for (std::size_t i = 0; i < 8; ++i) named.push_back(contribution<float>(rank_, i * 211));
-    std::vector<elastic::Work> works;
-    for (std::size_t i = 0; i < named.size(); ++i) {
-      works.push_back(elastic::allreduce_async("adasum " + std::to_string(i), named[i],
-                                               i % 4 == 3 ? ReduceOp::kSum : ReduceOp::kAdasum));
-    }
-    for (std::size_t i = 0; i < named.size(); ++i) {
-      check(works[i].wait());
-      if (i % 4 == 3) check(named[i], ReduceOp::kSum, "named, beside Adasum");
-      if (i % 4 != 3) check_adasum(named[i], "named Adasum");
-    }
   }
 
   void broadcast() {

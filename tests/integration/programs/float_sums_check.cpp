@@ -1,0 +1,120 @@
+// A worker that makes allreduces by Adasum, and compares each result with what it computes by
+// itself. Writes a hash over all results to <log>/<rank>, for the test to compare.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+#include "adasum_model.hpp"
+#include "integration/programs/check_program.hpp"
+#include "integration/programs/small_numbers.hpp"
+
+namespace {
+
+using elastic::bfloat16;
+using elastic::Contributors;
+using elastic::ReduceOp;
+using elastic::TensorView;
+using elastic::testing::fail;
+using elastic::testing::require;
+using elastic::testing::ResultHash;
+using elastic::testing::write_result;
+using elastic::testing::small_numbers::contribution;
+using elastic::testing::small_numbers::expected;
+using elastic::testing::small_numbers::Wide;
+
+constexpr std::size_t kCounts[] = {0, 1, 2, 5, 1003, 70001};
+
+class Checks {
+ public:
+  explicit Checks(std::string folder)
+      : folder_(std::move(folder)), rank_(elastic::rank()), size_(elastic::size()) {}
+
+  void run() {
+    adasum();
+    write_result(folder_, hash_);
+  }
+
+ private:
+  template <typename T>
+  void check(const std::vector<T>& result, ReduceOp op, const std::string& what) {
+    const std::vector<T> right = expected<T>(size_, result.size(), op);
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      // Values are compared, not bits: -0.0 equals 0.0.
+      require(static_cast<Wide<T>>(result[i]) == static_cast<Wide<T>>(right[i]),
+              what + ": op " + std::to_string(static_cast<int>(op)) + ", element " +
+                  std::to_string(i) + " of " + std::to_string(right.size()));
+    }
+    hash_.add(result);
+  }
+
+  void check(const Contributors& contributors) const {
+    require(contributors.size() == static_cast<std::size_t>(size_), "not all contributed");
+  }
+
+  /// Compares with the model, in a tolerance for the type.
+  template <typename T>
+  void check_adasum(const std::vector<T>& result, const std::string& what) {
+    std::vector<elastic::adasum_model::Vector> all;
+    for (int rank = 0; rank < size_; ++rank) {
+      auto& vector = all.emplace_back();
+      for (const T value : contribution<T>(rank, result.size())) {
+        vector.push_back(static_cast<double>(static_cast<Wide<T>>(value)));
+      }
+    }
+    const elastic::adasum_model::Vector right = elastic::adasum_model::of_all(all);
+    const double tolerance = sizeof(T) == 2 ? 0.1 : 1e-5;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const auto value = static_cast<double>(static_cast<Wide<T>>(result[i]));
+      require(std::abs(value - right[i]) <= tolerance,
+              what + ": element " + std::to_string(i) + " of " + std::to_string(result.size()) +
+                  " is " + std::to_string(value) + ", not " + std::to_string(right[i]));
+    }
+    hash_.add(result);
+  }
+
+  void adasum() {
+    for (const std::size_t count : kCounts) {
+      std::vector<float> data = contribution<float>(rank_, count);
+      check(elastic::allreduce(data, ReduceOp::kAdasum));
+      check_adasum(data, "Adasum");
+    }
+    // Each tensor of a group, and each of a bucket, has weights of its own.
+    std::vector<double> doubles = contribution<double>(rank_, 1001);
+    std::vector<bfloat16> halves = contribution<bfloat16>(rank_, 77);
+    std::vector<float> floats = contribution<float>(rank_, 40000);
+    const std::vector<TensorView> group{elastic::view(std::span(doubles)),
+                                        elastic::view(std::span(halves)),
+                                        elastic::view(std::span(floats))};
+    check(elastic::grouped_allreduce(group, ReduceOp::kAdasum));
+    check_adasum(doubles, "Adasum of a group");
+    check_adasum(halves, "Adasum of a group");
+    check_adasum(floats, "Adasum of a group");
+    std::vector<std::vector<float>> named;
+    for (std::size_t i = 0; i < 8; ++i) named.push_back(contribution<float>(rank_, i * 211));
+    std::vector<elastic::Work> works;
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      works.push_back(elastic::allreduce_async("adasum " + std::to_string(i), named[i],
+                                               i % 4 == 3 ? ReduceOp::kSum : ReduceOp::kAdasum));
+    }
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      check(works[i].wait());
+      if (i % 4 == 3) check(named[i], ReduceOp::kSum, "named, beside Adasum");
+      if (i % 4 != 3) check_adasum(named[i], "named Adasum");
+    }
+  }
+
+  std::string folder_;
+  int rank_;
+  int size_;
+  ResultHash hash_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: float_sums_check LOG_FOLDER");
+  return elastic::testing::as_a_worker([&] { Checks(argv[1]).run(); });
+}
