@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <string>
 
 #include "base/dtype_names.hpp"
+#include "elastic/scale.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
@@ -49,6 +51,23 @@ inline std::string refusal(ReduceOp op, DType dtype) {
   }
   if (op == ReduceOp::kAdasum && !is_float(dtype)) {
     return std::string("Adasum takes f16, bf16, f32 and f64, and this is ") + dtype_name(dtype);
+  }
+  return {};
+}
+
+constexpr bool scales_nothing(const Scale& scale) {
+  return scale.before() == 1 && scale.after() == 1;
+}
+
+/// Why elements of `dtype` are not scaled so; empty if they are.
+inline std::string refusal(const Scale& scale, DType dtype) {
+  if (!std::isfinite(scale.before()) || !std::isfinite(scale.after())) {
+    return "a factor of the scale is not finite";
+  }
+  if (!scales_nothing(scale) && !is_float(dtype)) {
+    return std::string(dtype_name(dtype)) +
+           " is not scaled: whole numbers would be cut off without a word; scale floats, or divide "
+           "the result yourself";
   }
   return {};
 }

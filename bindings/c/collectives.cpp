@@ -69,6 +69,30 @@ elastic_code elastic_grouped_allreduce(elastic_context* context, const elastic_t
   });
 }
 
+elastic_code elastic_scaled_allreduce(elastic_context* context, const elastic_tensor* in,
+                                      const elastic_tensor* out, elastic_op op, double before,
+                                      double after, void* stream,
+                                      elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_scaled_allreduce";
+  return guarded([&] {
+    fill(contributors,
+         context_of(context).allreduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                                       op_of(op, kCall), elastic::Scale(before, after), {stream}));
+  });
+}
+
+elastic_code elastic_scaled_grouped_allreduce(elastic_context* context,
+                                              const elastic_tensor* tensors, size_t count,
+                                              elastic_op op, double before, double after,
+                                              void* stream, elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_scaled_grouped_allreduce";
+  return guarded([&] {
+    fill(contributors,
+         context_of(context).grouped_allreduce(tensors_of(tensors, count, kCall), op_of(op, kCall),
+                                               elastic::Scale(before, after), {stream}));
+  });
+}
+
 elastic_code elastic_broadcast(elastic_context* context, const elastic_tensor* tensor, int root,
                                void* stream, elastic_contributors* contributors) {
   return guarded([&] {
@@ -146,6 +170,20 @@ elastic_code elastic_allreduce_async(elastic_context* context, const char* name,
     require(work, kCall, "work");
     *work = new elastic_work{context_of(context).grouped_allreduce_async(
         name, tensors_of(tensors, count, kCall), op_of(op, kCall), {stream})};
+  });
+}
+
+elastic_code elastic_scaled_allreduce_async(elastic_context* context, const char* name,
+                                            const elastic_tensor* tensors, size_t count,
+                                            elastic_op op, double before, double after,
+                                            void* stream, elastic_work** work) {
+  constexpr const char* kCall = "elastic_scaled_allreduce_async";
+  return guarded([&] {
+    require(name, kCall, "name");
+    require(work, kCall, "work");
+    *work = new elastic_work{context_of(context).grouped_allreduce_async(
+        name, tensors_of(tensors, count, kCall), op_of(op, kCall), elastic::Scale(before, after),
+        {stream})};
   });
 }
 

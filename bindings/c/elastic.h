@@ -162,8 +162,8 @@ enum {
   ELASTIC_MIN = 2,
   ELASTIC_MAX = 3,
   ELASTIC_PRODUCT = 4,
-  /* Since ELASTIC_ABI_VERSION 3: integers and bools bit by bit; whether elements of any type are not
-   * 0, with the result 0 or 1; the adaptive sum of floats, for allreduces only. */
+  /* Since ELASTIC_ABI_VERSION 3: integers and bools bit by bit; whether elements of any type are
+   * not 0, with the result 0 or 1; the adaptive sum of floats, for allreduces only. */
   ELASTIC_BIT_AND = 5,
   ELASTIC_BIT_OR = 6,
   ELASTIC_BIT_XOR = 7,
@@ -260,6 +260,17 @@ ELASTIC_C_API elastic_code elastic_reduce_scatter(elastic_context* context,
                                                   void* stream, size_t* count, size_t* offset,
                                                   elastic_contributors* contributors);
 
+/* elastic_allreduce and elastic_grouped_allreduce with factors (elastic::Scale): `before`
+ * multiplies each member's tensor, `after` the result. Floats only. Since ELASTIC_ABI_VERSION 3. */
+ELASTIC_C_API elastic_code elastic_scaled_allreduce(elastic_context* context,
+                                                    const elastic_tensor* in,
+                                                    const elastic_tensor* out, elastic_op op,
+                                                    double before, double after, void* stream,
+                                                    elastic_contributors* contributors);
+ELASTIC_C_API elastic_code elastic_scaled_grouped_allreduce(
+    elastic_context* context, const elastic_tensor* tensors, size_t count, elastic_op op,
+    double before, double after, void* stream, elastic_contributors* contributors);
+
 /* ---- asynchronous allreduce --------------------------------------------------------------------
  */
 
@@ -273,6 +284,10 @@ ELASTIC_C_API elastic_code elastic_allreduce_async(elastic_context* context, con
                                                    const elastic_tensor* tensors, size_t count,
                                                    elastic_op op, void* stream,
                                                    elastic_work** work);
+/* The same with factors. Since ELASTIC_ABI_VERSION 3. */
+ELASTIC_C_API elastic_code elastic_scaled_allreduce_async(
+    elastic_context* context, const char* name, const elastic_tensor* tensors, size_t count,
+    elastic_op op, double before, double after, void* stream, elastic_work** work);
 /* Waits until the operation is complete, and returns its result: the same code at every call. */
 ELASTIC_C_API elastic_code elastic_work_wait(const elastic_work* work,
                                              elastic_contributors* contributors);

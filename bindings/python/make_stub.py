@@ -35,7 +35,7 @@ _ALLREDUCE = """\
 {indent}@overload
 {indent}def allreduce({self}tensor: float, op: ReduceOp = ...) -> float: ...
 {indent}@overload
-{indent}def allreduce({self}tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> Contributors:
+{indent}def allreduce({self}tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None, *, prescale: float = ..., postscale: float = ...) -> Contributors:
 """
 
 #: The types that stubgen cannot know, as pairs of patterns and replacements.

@@ -21,6 +21,7 @@
 #include "elastic/options.hpp"
 #include "elastic/results.hpp"
 #include "elastic/root.hpp"
+#include "elastic/scale.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
@@ -187,6 +188,22 @@ class ELASTIC_API Context : public AsyncCollectives {
   }
   /// \}
 
+  /// `allreduce` with factors for the tensors and for the result.
+  /// \returns the workers that contributed to the result.
+  /// \throws Error as `allreduce`; also kInvalidArgument for factors of whole numbers and factors
+  ///   that are not finite, and kMismatch if members give other factors.
+  /// \{
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op, Scale scale,
+                         CudaStream stream = {});
+  Contributors allreduce(TensorView data, ReduceOp op, Scale scale, CudaStream stream = {}) {
+    return allreduce(data, data, op, scale, stream);
+  }
+  template <detail::ContiguousRange R>
+  Contributors allreduce(R&& data, ReduceOp op, Scale scale) {
+    return allreduce(view(detail::output_of(std::forward<R>(data))), op, scale);
+  }
+  /// \}
+
   /// Combines one number of each member, and leaves `value` as it is.
   /// \returns the result.
   /// \throws Error as every collective.
@@ -203,6 +220,12 @@ class ELASTIC_API Context : public AsyncCollectives {
   /// \throws Error as every collective; also kInvalidArgument for tensors that overlap, naming
   ///   both.
   Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum,
+                                 CudaStream stream = {});
+
+  /// `grouped_allreduce` with factors for the tensors and for the results.
+  /// \returns the workers that contributed to the results.
+  /// \throws Error as `grouped_allreduce`, and as `allreduce` with factors.
+  Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op, Scale scale,
                                  CudaStream stream = {});
 
   /// `grouped_allreduce` for sums and averages of tensors that travel as f16 or bf16, in host
@@ -245,6 +268,18 @@ class ELASTIC_API Context : public AsyncCollectives {
   }
   /// \}
 
+  /// `allreduce_async` with factors for the tensor and for the result.
+  /// \returns the operation under way, whose errors Work::wait throws.
+  /// \throws Error as `allreduce_async`, and as `allreduce` with factors.
+  /// \{
+  [[nodiscard]] Work allreduce_async(std::string_view name, TensorView data, ReduceOp op,
+                                     Scale scale, CudaStream stream = {});
+  template <detail::ContiguousRange R>
+  [[nodiscard]] Work allreduce_async(std::string_view name, R&& data, ReduceOp op, Scale scale) {
+    return allreduce_async(name, view(detail::output_of(std::forward<R>(data))), op, scale);
+  }
+  /// \}
+
   /// Starts a `grouped_allreduce` under a name, with the duties of an `allreduce_async`. The group
   /// stays one unit.
   /// \returns the operation under way, whose errors Work::wait throws.
@@ -253,6 +288,13 @@ class ELASTIC_API Context : public AsyncCollectives {
   [[nodiscard]] Work grouped_allreduce_async(std::string_view name,
                                              std::span<const TensorView> tensors,
                                              ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+
+  /// `grouped_allreduce_async` with factors for the tensors and for the results.
+  /// \returns the operation under way, whose errors Work::wait throws.
+  /// \throws Error as `grouped_allreduce_async`, and as `allreduce` with factors.
+  [[nodiscard]] Work grouped_allreduce_async(std::string_view name,
+                                             std::span<const TensorView> tensors, ReduceOp op,
+                                             Scale scale, CudaStream stream = {});
 
   /// Copies `data` of rank `root` of the present view to all members. If that worker is gone before
   /// the call begins, the root is the worker that has the rank then. `stream` is for tensors on a

@@ -139,6 +139,23 @@ inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = 
 }
 /// \}
 
+/// Context::allreduce with factors, on the default context.
+/// \returns what Context::allreduce returns.
+/// \throws Error as Context::allreduce with factors; also kNotInitialized before `init`.
+/// \{
+template <detail::ContiguousRange R>
+Contributors allreduce(R&& data, ReduceOp op, Scale scale) {
+  return context().allreduce(std::forward<R>(data), op, scale);
+}
+inline Contributors allreduce(TensorView data, ReduceOp op, Scale scale, CudaStream stream = {}) {
+  return context().allreduce(data, op, scale, stream);
+}
+inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op, Scale scale,
+                              CudaStream stream = {}) {
+  return context().allreduce(in, out, op, scale, stream);
+}
+/// \}
+
 /// Context::allreduce of one number, on the default context.
 /// \returns the result.
 /// \throws Error as Context::allreduce; also kNotInitialized before `init`.
@@ -153,6 +170,14 @@ template <detail::Number T>
 inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
                                       ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce(tensors, op, stream);
+}
+
+/// Context::grouped_allreduce with factors, on the default context.
+/// \returns what Context::grouped_allreduce returns.
+/// \throws Error as Context::grouped_allreduce with factors; also kNotInitialized before `init`.
+inline Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op, Scale scale,
+                                      CudaStream stream = {}) {
+  return context().grouped_allreduce(tensors, op, scale, stream);
 }
 
 /// Context::cast_allreduce of the default context.
@@ -174,6 +199,20 @@ template <typename... Arguments>
 [[nodiscard]] inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op,
                                           CudaStream stream) {
   return context().allreduce_async(name, data, op, stream);
+}
+/// \}
+
+/// Context::allreduce_async with factors, on the default context.
+/// \returns what Context::allreduce_async returns.
+/// \throws Error as Context::allreduce_async with factors; also kNotInitialized before `init`.
+/// \{
+template <detail::ContiguousRange R>
+[[nodiscard]] Work allreduce_async(std::string_view name, R&& data, ReduceOp op, Scale scale) {
+  return context().allreduce_async(name, std::forward<R>(data), op, scale);
+}
+[[nodiscard]] inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op,
+                                          Scale scale, CudaStream stream = {}) {
+  return context().allreduce_async(name, data, op, scale, stream);
 }
 /// \}
 
@@ -271,6 +310,16 @@ template <typename... Arguments>
 template <typename... Arguments>
 [[nodiscard]] auto barrier_async(Arguments&&... arguments) {
   return context().barrier_async(std::forward<Arguments>(arguments)...);
+}
+
+/// Context::grouped_allreduce_async with factors, on the default context.
+/// \returns what Context::grouped_allreduce_async returns.
+/// \throws Error as Context::grouped_allreduce_async with factors; also kNotInitialized before
+///   `init`.
+[[nodiscard]] inline Work grouped_allreduce_async(std::string_view name,
+                                                  std::span<const TensorView> tensors, ReduceOp op,
+                                                  Scale scale, CudaStream stream = {}) {
+  return context().grouped_allreduce_async(name, tensors, op, scale, stream);
 }
 
 /// Context::broadcast of the default context.

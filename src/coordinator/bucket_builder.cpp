@@ -8,7 +8,7 @@ namespace {
 
 // Upper bound of the request's encoded size in a note.
 std::size_t definition_bytes(const TensorRequest& request) {
-  return request.name.size() + 16 + 11 * request.tensors.size();
+  return request.name.size() + 32 + 11 * request.tensors.size();
 }
 
 }  // namespace
@@ -23,7 +23,8 @@ std::optional<BucketContent> BucketBuilder::add(std::shared_ptr<const TensorRequ
   if (request->kind != kAllreduceRequest) return BucketContent{std::move(request)};
   std::optional<BucketContent> closed;
   auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& candidate) {
-    return candidate.content.front()->op == request->op;
+    const TensorRequest& first = *candidate.content.front();
+    return first.op == request->op && first.scale == request->scale;
   });
   if (open != open_.end() && !fits(*open, *request)) {
     closed = std::move(open->content);

@@ -24,10 +24,11 @@ namespace {
 constexpr Milliseconds kForceFlush{1000};
 
 TensorRequest request_for(const std::string& name, const std::vector<TensorView>& tensors,
-                          ReduceOp op) {
+                          ReduceOp op, Scale scale) {
   TensorRequest request;
   request.name = name;
   request.op = op;
+  request.scale = scale;
   for (const TensorView& tensor : tensors) request.tensors.push_back({tensor.dtype, tensor.count});
   return request;
 }
@@ -47,8 +48,8 @@ Coordinator::~Coordinator() {
 
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
     std::string name, std::vector<TensorView> tensors, ReduceOp op,
-    const std::shared_ptr<device::StagedTensors>& staged) {
-  Submission submission{.call = {.request = request_for(name, tensors, op), .make = {}},
+    const std::shared_ptr<device::StagedTensors>& staged, Scale scale) {
+  Submission submission{.call = {.request = request_for(name, tensors, op, scale), .make = {}},
                         .tensors = std::move(tensors)};
   submission.staged = staged;
   return submit(std::move(submission));
@@ -264,8 +265,9 @@ std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
     tensors.insert(tensors.end(), its.tensors.begin(), its.tensors.end());
   }
   std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-  return std::make_unique<AllreduceOperation>(std::move(inputs), std::move(tensors),
-                                              order.requests->front()->op);
+  const TensorRequest& first = *order.requests->front();
+  return std::make_unique<AllreduceOperation>(std::move(inputs), std::move(tensors), first.op,
+                                              std::vector<collectives::Wire>(), first.scale);
 }
 
 std::unique_ptr<Operation> Coordinator::device_operation_for(const OrderItem& order) const {

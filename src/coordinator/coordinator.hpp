@@ -56,7 +56,7 @@ class Coordinator {
   /// finished.
   Result<std::shared_ptr<detail::WorkState>> submit(
       std::string name, std::vector<TensorView> tensors, ReduceOp op,
-      const std::shared_ptr<device::StagedTensors>& staged = nullptr);
+      const std::shared_ptr<device::StagedTensors>& staged = nullptr, Scale scale = Scale(1, 1));
   /// A named call that is no allreduce.
   struct NamedCall {
     /// The shape, agreed on by the ranks before the call.

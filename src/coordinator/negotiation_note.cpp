@@ -1,5 +1,6 @@
 #include "coordinator/negotiation_note.hpp"
 
+#include <bit>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,9 @@ namespace {
 constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
 constexpr auto kLastDType = static_cast<std::uint8_t>(kDTypes.back());
+/// In the byte of a request's op: the two factors of its scale follow.
+constexpr unsigned kScaled = 0x80;
+constexpr Scale kUnscaled(1, 1);
 constexpr auto kLastOp = static_cast<std::uint8_t>(kReduceOps.back());
 
 class Encoder {
@@ -29,10 +33,20 @@ class Encoder {
     const auto* first = reinterpret_cast<const std::byte*>(value.data());
     bytes_.insert(bytes_.end(), first, first + value.size());
   }
+  /// 8 bytes, the lowest first.
+  void real(double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (unsigned shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(bits >> shift));
+  }
   void request(const TensorRequest& value) {
     text(value.name);
     byte(value.kind);
-    byte(static_cast<std::uint8_t>(value.op));
+    const bool scaled = !(value.scale == kUnscaled);
+    byte(static_cast<std::uint8_t>(static_cast<unsigned>(value.op) | (scaled ? kScaled : 0U)));
+    if (scaled) {
+      real(value.scale.before());
+      real(value.scale.after());
+    }
     number(value.tensors.size());
     for (const TensorShape& tensor : value.tensors) {
       byte(static_cast<std::uint8_t>(tensor.dtype));
@@ -119,14 +133,25 @@ class Decoder {
     if (!failed() && id == 0) fail("0 is not the id of a bucket");
     return id;
   }
+  double real() {
+    std::uint64_t bits = 0;
+    for (unsigned shift = 0; shift < 64; shift += 8) bits |= std::uint64_t{byte()} << shift;
+    return std::bit_cast<double>(bits);
+  }
   TensorRequest request() {
     TensorRequest value;
     value.name = text(kMaxNameBytes);
     value.kind = byte();
-    value.op = static_cast<ReduceOp>(enumerator(kLastOp, "reduction"));
+    const std::uint8_t op = byte();
+    value.op = static_cast<ReduceOp>(
+        enumerator(static_cast<std::uint8_t>(op & ~kScaled), kLastOp, "reduction"));
+    if ((op & kScaled) != 0) {
+      const double before = real();
+      value.scale = Scale(before, real());
+    }
     value.tensors.resize(length(kMaxTensorsInGroup, 2));
     for (TensorShape& tensor : value.tensors) {
-      tensor.dtype = static_cast<DType>(enumerator(kLastDType, "element type"));
+      tensor.dtype = static_cast<DType>(enumerator(byte(), kLastDType, "element type"));
       tensor.count = number();
     }
     if (!failed()) {
@@ -138,8 +163,7 @@ class Decoder {
 
  private:
   void fail(std::string what) { fault_ = std::move(what); }
-  std::uint8_t enumerator(std::uint8_t last, const char* what) {
-    const std::uint8_t value = byte();
+  std::uint8_t enumerator(std::uint8_t value, std::uint8_t last, const char* what) {
     if (value <= last) return value;
     fail(std::string("there is no ") + what + " " + std::to_string(value));
     return 0;

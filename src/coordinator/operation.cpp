@@ -1,6 +1,7 @@
 #include "coordinator/operation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -8,6 +9,7 @@
 #include "base/reduce_ops.hpp"
 #include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "collectives/kernels/scale.hpp"
 
 namespace elastic::coordinator {
 
@@ -69,7 +71,7 @@ std::uint32_t TensorList::shape_hash() const {
   return hash;
 }
 
-void TensorList::pack_from(std::span<const ConstTensorView> inputs,
+void TensorList::pack_from(std::span<const ConstTensorView> inputs, double factor,
                            collectives::Buffer& buffer) const {
   buffer.resize(bytes_);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -77,20 +79,28 @@ void TensorList::pack_from(std::span<const ConstTensorView> inputs,
     if (is_cast(i)) {
       kernels::cast(inputs[i].dtype, static_cast<const std::byte*>(inputs[i].data), inputs[i].count,
                     double{wires_[i].scale}, wires_[i].dtype, to);
+    } else if (factor != 1) {
+      kernels::scale(inputs[i].dtype, to, static_cast<const std::byte*>(inputs[i].data),
+                     inputs[i].count, factor);
     } else {
       copy(to, inputs[i].data, inputs[i].bytes());
     }
   }
 }
 
-void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op,
-                        std::uint32_t contributors) const {
+void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op, std::uint32_t contributors,
+                        double factor) const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     auto* data = static_cast<std::byte*>(tensors_[i].data);
     const std::byte* const from = buffer.data() + offsets_[i];
     if (is_cast(i)) {
       kernels::widen(wires_[i].dtype, from, tensors_[i].count, 1 / double{wires_[i].scale},
                      op == ReduceOp::kAverage ? contributors : 1, tensors_[i].dtype, data);
+      continue;
+    }
+    if (factor != 1) {
+      kernels::scale(tensors_[i].dtype, data, from, tensors_[i].count, factor,
+                     op == ReduceOp::kAverage ? contributors : 1);
       continue;
     }
     copy(data, from, tensors_[i].bytes());
@@ -100,25 +110,39 @@ void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op,
   }
 }
 
+namespace {
+
+/// Not 0, which says that an allreduce of one tensor has no scale.
+std::uint32_t hash_with_scale(std::uint32_t shapes, const Scale& scale) {
+  const std::array<std::uint64_t, 3> words{shapes, std::bit_cast<std::uint64_t>(scale.before()),
+                                           std::bit_cast<std::uint64_t>(scale.after())};
+  return std::max<std::uint32_t>(
+      static_cast<std::uint32_t>(hash_of(std::as_bytes(std::span(words)))), 1);
+}
+
+}  // namespace
+
 transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size_t count) {
   return fingerprint(Kind::kAllreduce, dtype, op, count);
 }
 
 AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
                                        std::vector<TensorView> outputs, ReduceOp op,
-                                       std::vector<Wire> wires)
+                                       std::vector<Wire> wires, Scale scale)
     : given_inputs_(std::move(inputs)),
       given_outputs_(std::move(outputs)),
       wires_(wires.empty() ? as_they_are(given_outputs_) : std::move(wires)),
       inputs_(given_inputs_),
       outputs_(given_outputs_, wires_, op),
-      op_(op) {
+      op_(op),
+      scale_(scale) {
   const std::size_t tensors = inputs_.size();
   const DType dtype = tensors > 0 ? wires_.front().dtype : DType::kU8;
   const bool has_cast = outputs_.has_cast();
   fingerprint_ = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
                              tensors > 1 || has_cast ? outputs_.shape_hash() : 0, tensors);
   if (has_cast) fingerprint_.redop |= transport::Fingerprint::kCast;
+  if (!scales_nothing(scale_)) fingerprint_.detail = hash_with_scale(outputs_.shape_hash(), scale_);
 }
 
 void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
@@ -135,7 +159,7 @@ void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
         .bytes = given_inputs_[i].count * size_of(wires_[i].dtype),
         .is_whole_call = given_inputs_.size() == 1,
         .is_elementwise = is_elementwise(op_),
-        .can_be_zero_copy = wires_[i].dtype == given_inputs_[i].dtype};
+        .can_be_zero_copy = wires_[i].dtype == given_inputs_[i].dtype && scales_nothing(scale_)};
     const bool zero_copy = plan::is_zero_copy(plan::choose_way(tensor, limits));
     if (zero_copy) {
       zero_copy_.push_back({given_outputs_[i].dtype, given_outputs_[i].count,
@@ -161,11 +185,11 @@ Call AllreduceOperation::call(const Members& /*members*/) {
   return call;
 }
 void AllreduceOperation::pack(const Members& /*members*/, Payload& payload) {
-  outputs_.pack_from(inputs_, payload.data);
+  outputs_.pack_from(inputs_, scale_.before(), payload.data);
   if (!zero_copy_.empty()) payload.form = collectives::ZeroCopyTensors{zero_copy_};
 }
 void AllreduceOperation::unpack(const Members& members, const Payload& payload) {
-  outputs_.unpack(payload.data, op_, static_cast<std::uint32_t>(members.size()));
+  outputs_.unpack(payload.data, op_, static_cast<std::uint32_t>(members.size()), scale_.after());
   if (!payload.zero_copy().empty()) return;
   std::size_t at = outputs_.bytes();
   for (const collectives::ZeroCopyTensor& tensor : zero_copy_) {

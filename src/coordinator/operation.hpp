@@ -15,6 +15,7 @@
 #include "coordinator/call_root.hpp"
 #include "coordinator/call_shape.hpp"
 #include "coordinator/lane_view.hpp"
+#include "elastic/scale.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::coordinator {
@@ -80,9 +81,14 @@ class TensorList {
   bool is_cast(std::size_t tensor) const { return wires_[tensor].dtype != tensors_[tensor].dtype; }
   bool has_cast() const;
 
-  void pack_from(std::span<const ConstTensorView> inputs, collectives::Buffer& buffer) const;
-  /// Copies the payload to the tensors, for an average divided by `contributors`.
-  void unpack(const collectives::Buffer& buffer, ReduceOp op, std::uint32_t contributors) const;
+  /// Copies the inputs, multiplied by `factor`, to the payload. Tensors that are cast have scales
+  /// of their own instead.
+  void pack_from(std::span<const ConstTensorView> inputs, double factor,
+                 collectives::Buffer& buffer) const;
+  /// Copies the payload to the tensors, for an average divided by `contributors`, and multiplied by
+  /// `factor`.
+  void unpack(const collectives::Buffer& buffer, ReduceOp op, std::uint32_t contributors,
+              double factor) const;
 
  private:
   std::vector<TensorView> tensors_;
@@ -97,9 +103,11 @@ class TensorList {
 class AllreduceOperation : public Operation {
  public:
   /// `inputs`, `outputs` and `wires` correspond one to one. With empty `wires` all tensors travel
-  /// in their own types. Only sums and averages may be cast to a wire dtype.
+  /// in their own types. Only sums and averages may be cast to a wire dtype. Only floats that are
+  /// not cast have a scale other than 1.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
-                     ReduceOp op, std::vector<collectives::Wire> wires = {});
+                     ReduceOp op, std::vector<collectives::Wire> wires = {},
+                     Scale scale = Scale(1, 1));
   void choose_ways(const plan::AllreduceLimits& limits) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
@@ -119,6 +127,7 @@ class AllreduceOperation : public Operation {
   std::vector<std::size_t> packed_places_;
   std::vector<std::size_t> zero_copy_places_;
   ReduceOp op_;
+  Scale scale_;
 };
 
 class BroadcastOperation : public Operation {

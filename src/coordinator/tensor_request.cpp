@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <utility>
 
 #include "base/dtype_names.hpp"
@@ -25,6 +26,14 @@ bool reduces(std::uint8_t kind) {
 
 std::string describe(const TensorShape& shape) {
   return std::to_string(shape.count) + " " + dtype_name(shape.dtype);
+}
+
+std::string describe(const Scale& scale) {
+  if (scales_nothing(scale)) return "";
+  std::array<char, 64> text;
+  const int length = std::snprintf(text.data(), text.size(), ", times %g before and %g after",
+                                   scale.before(), scale.after());
+  return {text.data(), static_cast<std::size_t>(length)};
 }
 
 }  // namespace
@@ -57,6 +66,9 @@ Status validate(const TensorRequest& request) {
     if (const std::string why = refusal(request.op, tensor.dtype); !why.empty()) {
       return Status(Code::kInvalidArgument, who + why);
     }
+    if (const std::string why = refusal(request.scale, tensor.dtype); !why.empty()) {
+      return Status(Code::kInvalidArgument, who + why);
+    }
     if (tensor.count > kMaxTensorElements) {
       return Status(Code::kInvalidArgument, who + describe(tensor) + " is more than is possible");
     }
@@ -79,7 +91,8 @@ std::string describe(const TensorRequest& request) {
   }
   if (shown < request.tensors.size()) text += ", ...";
   if (request.tensors.size() != 1) text += ")";
-  return !reduces(request.kind) ? text : text + ", " + reduce_op_name(request.op);
+  if (!reduces(request.kind)) return text;
+  return text + ", " + reduce_op_name(request.op) + describe(request.scale);
 }
 
 }  // namespace elastic::coordinator

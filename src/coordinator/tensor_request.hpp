@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "elastic/scale.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::coordinator {
@@ -40,6 +41,7 @@ struct TensorRequest {
   std::uint8_t kind = kAllreduceRequest;
   ReduceOp op = ReduceOp::kSum;
   std::vector<TensorShape> tensors;
+  Scale scale{1, 1};
 
   std::uint64_t bytes() const;
   bool operator==(const TensorRequest&) const = default;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/reduce_ops.hpp"
 #include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 #include "runtime/raise.hpp"
@@ -23,28 +24,30 @@ std::string name_of_call(std::span<const TensorView> tensors) {
 
 std::unique_ptr<coordinator::Operation> operation_on(
     const std::shared_ptr<device::StagedTensors>& staged, ReduceOp op,
-    const std::vector<collectives::Wire>& wires) {
+    const std::vector<collectives::Wire>& wires, Scale scale) {
   if (staged->when() == device::Fetch::kOnDemand) {
     return coordinator::device_allreduce({{staged}}, op, wires);
   }
   return std::make_unique<coordinator::AllreduceOperation>(staged->inputs(), staged->outputs(), op,
-                                                           wires);
+                                                           wires, scale);
 }
 
 }  // namespace
 
-/// Goes through host memory, unless the backend takes the tensors in place.
+/// Goes through host memory, unless the backend takes the tensors in place. No backend scales them
+/// there.
 Contributors Allreduces::staged(std::span<const ConstTensorView> in,
                                 std::span<const TensorView> out, ReduceOp op, CudaStream stream,
-                                const std::vector<collectives::Wire>& wires) {
+                                const std::vector<collectives::Wire>& wires, Scale scale) {
   (void)runner_.members();
   runner_.flush();
-  const std::shared_ptr<device::StagedTensors> staged =
-      value_or_throw(devices_.stage(name_of_call(out), in, out, stream, runner_.fetch()));
+  const std::shared_ptr<device::StagedTensors> staged = value_or_throw(
+      devices_.stage(name_of_call(out), in, out, stream,
+                     scales_nothing(scale) ? runner_.fetch() : device::Fetch::kAtOnce));
   // This wait does not count as communication: it is mostly for the device's computation.
   raise_if(staged->read());
   const Blocked blocked;
-  const std::unique_ptr<coordinator::Operation> operation = operation_on(staged, op, wires);
+  const std::unique_ptr<coordinator::Operation> operation = operation_on(staged, op, wires, scale);
   Contributors contributors = value_or_throw(runner_.run(*operation));
   Status back = staged->send_back();
   if (back.ok()) back = staged->wait_until_back();
@@ -53,12 +56,14 @@ Contributors Allreduces::staged(std::span<const ConstTensorView> in,
 }
 
 Contributors Allreduces::grouped(std::span<const TensorView> tensors, ReduceOp op,
-                                 CudaStream stream, const std::vector<collectives::Wire>& wires) {
+                                 CudaStream stream, const std::vector<collectives::Wire>& wires,
+                                 Scale scale) {
   const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-  if (any_on_device(tensors)) return staged(inputs, tensors, op, stream, wires);
+  if (any_on_device(tensors)) return staged(inputs, tensors, op, stream, wires, scale);
   check_no_stream(stream);
   for (const TensorView& tensor : tensors) raise_if(devices_.check_host(tensor));
-  coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires);
+  coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires,
+                                            scale);
   return value_or_throw(runner_.run(operation));
 }
 

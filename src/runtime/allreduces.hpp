@@ -7,6 +7,7 @@
 #include "collectives/device/devices.hpp"
 #include "elastic/compression.hpp"
 #include "elastic/results.hpp"
+#include "elastic/scale.hpp"
 #include "elastic/types.hpp"
 #include "runtime/operation_runner.hpp"
 
@@ -26,10 +27,10 @@ class Allreduces {
   /// Allreduce of tensors of which some are on a device. They have been checked, as for `grouped`.
   Contributors staged(std::span<const ConstTensorView> in, std::span<const TensorView> out,
                       ReduceOp op, CudaStream stream,
-                      const std::vector<collectives::Wire>& wires = {});
+                      const std::vector<collectives::Wire>& wires = {}, Scale scale = Scale(1, 1));
   /// `wires` has one entry for each tensor; empty: all travel in their own types.
   Contributors grouped(std::span<const TensorView> tensors, ReduceOp op, CudaStream stream,
-                       const std::vector<collectives::Wire>& wires = {});
+                       const std::vector<collectives::Wire>& wires = {}, Scale scale = Scale(1, 1));
   Contributors cast(std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream);
 
  private:

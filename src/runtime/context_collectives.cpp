@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/in_callback.hpp"
+#include "base/reduce_ops.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/raise.hpp"
@@ -62,24 +63,35 @@ Contributors Context::Impl::allreduce(ConstTensorView in, TensorView out, Reduce
   return runtime::value_or_throw(lane.run(turn, operation, options_.view_timeout));
 }
 
+Contributors Context::Impl::scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op,
+                                             Scale scale) {
+  check_lies_on_host(in);
+  check_lies_on_host(out);
+  coordinator::AllreduceOperation operation({in}, {out}, op, {}, scale);
+  return runtime::value_or_throw(run(operation));
+}
+
 Work Context::Impl::submit(const char* call, std::string_view name,
-                           std::span<const TensorView> tensors, ReduceOp op, CudaStream stream) {
+                           std::span<const TensorView> tensors, ReduceOp op, Scale scale,
+                           CudaStream stream) {
   refuse_in_callback(call);
   (void)members();
   runtime::check_group(tensors, call);
   runtime::check(op, tensors, call);
+  runtime::check(scale, tensors, call);
   if (runtime::any_on_device(tensors)) {
     const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
     const auto staged = runtime::value_or_throw(
-        devices_.stage("allreduce '" + std::string(name) + "'", inputs, tensors, stream, fetch()));
+        devices_.stage("allreduce '" + std::string(name) + "'", inputs, tensors, stream,
+                       scales_nothing(scale) ? fetch() : device::Fetch::kAtOnce));
     runtime::raise_if(staged->start());
     return Work(runtime::value_or_throw(
-        coordinator().submit(std::string(name), staged->outputs(), op, staged)));
+        coordinator().submit(std::string(name), staged->outputs(), op, staged, scale)));
   }
   runtime::check_no_stream(stream);
   for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
-  return Work(runtime::value_or_throw(
-      coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
+  return Work(runtime::value_or_throw(coordinator().submit(
+      std::string(name), {tensors.begin(), tensors.end()}, op, nullptr, scale)));
 }
 
 Work Context::Impl::submit(const char* call, const ConstTensorView& tensor,
@@ -113,11 +125,32 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
   return impl_->allreduce(in, out, op);
 }
 
+Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op, Scale scale,
+                                CudaStream stream) {
+  if (scales_nothing(scale)) return allreduce(in, out, op, stream);
+  runtime::check_reduction(in, out, op, "allreduce");
+  runtime::check(scale, in.dtype, "allreduce");
+  if (device::on_device(in) || device::on_device(out)) {
+    runtime::check_same_device(in, out, "allreduce");
+    return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream, {}, scale);
+  }
+  runtime::check_no_stream(stream);
+  return impl_->scaled_allreduce(in, out, op, scale);
+}
+
 Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
                                         CudaStream stream) {
   runtime::check_group(tensors, "grouped_allreduce");
   runtime::check(op, tensors, "grouped_allreduce");
   return impl_->allreduces().grouped(tensors, op, stream);
+}
+
+Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
+                                        Scale scale, CudaStream stream) {
+  runtime::check_group(tensors, "grouped_allreduce");
+  runtime::check(op, tensors, "grouped_allreduce");
+  runtime::check(scale, tensors, "grouped_allreduce");
+  return impl_->allreduces().grouped(tensors, op, stream, {}, scale);
 }
 
 Contributors Context::cast_allreduce(std::span<const CastTensor> tensors, ReduceOp op,
@@ -127,12 +160,22 @@ Contributors Context::cast_allreduce(std::span<const CastTensor> tensors, Reduce
 
 Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,
                               CudaStream stream) {
-  return impl_->submit("allreduce_async", name, {&data, 1}, op, stream);
+  return impl_->submit("allreduce_async", name, {&data, 1}, op, Scale(1, 1), stream);
+}
+
+Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op, Scale scale,
+                              CudaStream stream) {
+  return impl_->submit("allreduce_async", name, {&data, 1}, op, scale, stream);
 }
 
 Work Context::grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                       ReduceOp op, CudaStream stream) {
-  return impl_->submit("grouped_allreduce_async", name, tensors, op, stream);
+  return impl_->submit("grouped_allreduce_async", name, tensors, op, Scale(1, 1), stream);
+}
+
+Work Context::grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
+                                      ReduceOp op, Scale scale, CudaStream stream) {
+  return impl_->submit("grouped_allreduce_async", name, tensors, op, scale, stream);
 }
 
 Contributors Context::broadcast(TensorView data, int root, CudaStream stream) {

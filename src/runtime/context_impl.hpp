@@ -79,9 +79,10 @@ class Context::Impl final : public runtime::OperationRunner {
 
   /// Allreduce of tensors in host memory.
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op);
+  Contributors scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op, Scale scale);
   /// `call`: what the caller has called, for messages.
   Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
-              ReduceOp op, CudaStream stream);
+              ReduceOp op, Scale scale, CudaStream stream);
 
   /// The same for calls on tensors in host memory that are no allreduces. `tensor` is one of them.
   Work submit(const char* call, const ConstTensorView& tensor,

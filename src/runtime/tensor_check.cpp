@@ -107,6 +107,16 @@ void check(ReduceOp op, std::span<const TensorView> tensors, const char* call) {
   for (const TensorView& tensor : tensors) check(op, tensor.dtype, call);
 }
 
+void check(const Scale& scale, DType dtype, const char* call) {
+  if (const std::string why = refusal(scale, dtype); !why.empty()) {
+    invalid(std::string(call) + ": " + why);
+  }
+}
+
+void check(const Scale& scale, std::span<const TensorView> tensors, const char* call) {
+  for (const TensorView& tensor : tensors) check(scale, tensor.dtype, call);
+}
+
 void check_elementwise(ReduceOp op, const char* call) {
   if (is_elementwise(op)) return;
   invalid(std::string(call) + ": kAdasum combines whole tensors, and so is for allreduces only");

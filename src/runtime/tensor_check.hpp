@@ -5,6 +5,7 @@
 
 #include "collectives/device/placement.hpp"
 #include "elastic/compression.hpp"
+#include "elastic/scale.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::runtime {
@@ -23,6 +24,9 @@ void check_group(std::span<const TensorView> tensors, const char* call);
 /// Throws Error(kInvalidArgument) for an invalid reduction, and for one that `dtype` does not have.
 void check(ReduceOp op, DType dtype, const char* call);
 void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
+/// Throws Error(kInvalidArgument) for a scale that `dtype` does not have.
+void check(const Scale& scale, DType dtype, const char* call);
+void check(const Scale& scale, std::span<const TensorView> tensors, const char* call);
 /// Throws Error(kInvalidArgument) for a reduction of which no rank can have a part.
 void check_elementwise(ReduceOp op, const char* call);
 

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, IntegerTypesTest,
 
 class FloatSumsTest : public ::testing::TestWithParam<World> {};
 
-TEST_P(FloatSumsTest, AreWeighedAlikeOnAllRanks) {
+TEST_P(FloatSumsTest, AreWeighedAndScaledAlikeOnAllRanks) {
   expect_right(GetParam(), FLOAT_SUMS_CHECK);
 }
 

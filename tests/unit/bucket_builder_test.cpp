@@ -67,6 +67,19 @@ TEST(BucketBuilder, KeepsOpsApartAndDtypesTogether) {
   EXPECT_THAT(names(closed[1]), ElementsAre("max"));
 }
 
+TEST(BucketBuilder, KeepsScalesApart) {
+  BucketBuilder builder(1000);
+  EXPECT_FALSE(builder.add(floats("plain", 1)));
+  for (const char* name : {"scaled1", "scaled2"}) {
+    EXPECT_FALSE(builder.add(std::make_shared<const TensorRequest>(TensorRequest{
+        name, kAllreduceRequest, ReduceOp::kSum, {{DType::kF32, 3}}, Scale(0.5, 1)})));
+  }
+  const auto closed = builder.close_all();
+  ASSERT_EQ(closed.size(), 2u);
+  EXPECT_THAT(names(closed[0]), ElementsAre("plain"));
+  EXPECT_THAT(names(closed[1]), ElementsAre("scaled1", "scaled2"));
+}
+
 TEST(BucketBuilder, NeverSplitsAGroup) {
   BucketBuilder builder(40);
   EXPECT_FALSE(builder.add(floats("a", 5)));
@@ -113,6 +126,8 @@ TEST(TensorRequest, IsDescribed) {
   EXPECT_EQ(describe(*floats("x", 10)), "allreduce of 10 f32, sum");
   EXPECT_EQ(describe(TensorRequest{"x", 0, ReduceOp::kMax, {{DType::kF32, 1}, {DType::kI64, 2}}}),
             "allreduce of a group of 2 tensors (1 f32, 2 i64), max");
+  EXPECT_EQ(describe(TensorRequest{"x", 0, ReduceOp::kSum, {{DType::kF16, 9}}, Scale(0.125, 1)}),
+            "allreduce of 9 f16, sum, times 0.125 before and 1 after");
 }
 
 }  // namespace

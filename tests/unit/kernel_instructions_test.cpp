@@ -15,6 +15,7 @@
 #include "collectives/kernels/copy.hpp"
 #include "collectives/kernels/element_type.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "collectives/kernels/scale.hpp"
 
 namespace elastic::kernels {
 namespace {
@@ -218,6 +219,38 @@ TEST_F(EveryInstructionSet, ReducesAlike) {
             function(right.data(), left.data(), right.data(), elements);
             ASSERT_EQ(right.content(), expected);
           }
+        }
+      }
+    }
+  });
+}
+
+TEST_F(EveryInstructionSet, ScalesAlike) {
+  for_each([&] {
+    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+      for (const std::uint32_t divisor : {1U, 3U}) {
+        for (std::size_t elements = 0; elements < kMostElements; ++elements) {
+          const Bytes a = random_bytes(elements * size_of(dtype));
+          Bytes expected(a.size());
+          constexpr double kFactor = 0.3;
+          with_element_of(dtype, [&](auto zero) {
+            using T = decltype(zero);
+            using Wide = typename Plain<T>::Wide;
+            for (std::size_t i = 0; i < a.size(); i += sizeof(T)) {
+              T x;
+              std::memcpy(&x, &a[i], sizeof(T));
+              const Wide quotient = static_cast<Wide>(x) / static_cast<Wide>(divisor);
+              x = Plain<T>::rounded(quotient * static_cast<Wide>(kFactor));
+              std::memcpy(&expected[i], &x, sizeof(T));
+            }
+          });
+          Place from(a, random_offset(size_of(dtype)));
+          Place into(a.size(), random_offset(size_of(dtype)));
+          scale(dtype, into.data(), from.data(), elements, kFactor, divisor);
+          ASSERT_EQ(into.content(), expected) << "dtype " << int(dtype) << " of " << elements;
+          ASSERT_TRUE(into.intact_around());
+          scale(dtype, from.data(), from.data(), elements, kFactor, divisor);
+          ASSERT_EQ(from.content(), expected);
         }
       }
     }

@@ -15,11 +15,14 @@ namespace {
 const TensorRequest kConv{"conv1", kAllreduceRequest, ReduceOp::kAverage, {{DType::kF32, 300}}};
 const TensorRequest kGroup{"group", 7, ReduceOp::kMax, {{DType::kI64, 0}, {DType::kF16, 1u << 30}}};
 
+const TensorRequest kScaled{
+    "scaled", kAllreduceRequest, ReduceOp::kSum, {{DType::kF32, 3}}, Scale(0.25, -3)};
+
 std::vector<NoteItem> one_of_each() {
   return {SubmitByName{kGroup},
           BucketReady{std::numeric_limits<std::uint64_t>::max()},
           Dissolve{127},
-          Define{128, {kConv, kGroup}},
+          Define{128, {kConv, kGroup, kScaled}},
           coordinator::Run{1},
           Mismatch{"conv1", "rank 0 said this; rank 1 said that"},
           Blocked{}};
@@ -44,6 +47,18 @@ TEST(NegotiationNote, IsSmallForABucketThatIsKnown) {
   EXPECT_EQ(encode({coordinator::Run{1}, coordinator::Run{2}, coordinator::Run{200}}).size(), 8u);
 }
 
+TEST(NegotiationNote, IsRefusedWithAScaleThatNoCallHas) {
+  for (const TensorRequest& request :
+       {TensorRequest{"x", 0, ReduceOp::kSum, {{DType::kI32, 1}}, Scale(2, 1)},
+        TensorRequest{"x",
+                      0,
+                      ReduceOp::kSum,
+                      {{DType::kF32, 1}},
+                      Scale(std::numeric_limits<double>::quiet_NaN(), 1)}}) {
+    EXPECT_FALSE(read_note(encode({SubmitByName{request}})).ok());
+  }
+}
+
 TEST(NegotiationNote, IsRefusedWhenCutOff) {
   for (const NoteItem& item : one_of_each()) {
     const auto note = encode({item});
@@ -64,7 +79,10 @@ TEST(NegotiationNote, IsRefusedWithUnknownValues) {
   EXPECT_TRUE(refused({2, 7, 1}));                                               // type
   EXPECT_TRUE(refused({2, 1, 0}));                                               // bucket 0
   EXPECT_TRUE(refused({2, 3, 1, 0}));                                            // empty bucket
-  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // op
+  EXPECT_FALSE(refused({2, 0, 1, 'a', 0, 11, 1, 2, 1}));                         // op, the last
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 12, 1, 2, 1}));                          // op
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // bits of floats
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 11, 1, 7, 1}));                          // i64's Adasum
   EXPECT_FALSE(refused({2, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last
   EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 0, 1, 13, 1}));                          // dtype
   EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 1, 1, 12, 1}));                          // bools' average

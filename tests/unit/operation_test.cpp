@@ -1,12 +1,14 @@
 #include "coordinator/operation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "collectives/transport/frame.hpp"
@@ -96,6 +98,34 @@ TEST(CastAllreduce, IsNotZeroCopy) {
   EXPECT_FALSE(places[1].divided);
   EXPECT_TRUE(places[2].divided);
   EXPECT_EQ(places[2].offset, 2 * collectives::kSectionAlignment);
+}
+
+/// One pass scales and copies; so the tensor cannot stay in place.
+TEST(ScaledAllreduce, MultipliesOnTheWayInAndOut) {
+  const std::vector<float> given{1, 2, 3};
+  std::vector<float> result(3);
+  const auto with = [&](ReduceOp op, Scale scale) {
+    return AllreduceOperation({elastic::view(std::span(given))}, {elastic::view(std::span(result))},
+                              op, {}, scale);
+  };
+  AllreduceOperation operation = with(ReduceOp::kAverage, Scale(4, 0.5));
+  operation.choose_ways({.zero_copy_from = 1});
+  Payload payload;
+  operation.pack(two_members(), payload);
+  ASSERT_TRUE(payload.zero_copy().empty());
+  std::array<float, 3> packed;
+  std::memcpy(packed.data(), payload.data.data(), sizeof packed);
+  EXPECT_THAT(packed, ::testing::ElementsAre(4, 8, 12));
+  operation.unpack(two_members(), payload);  // as if the other had added nothing
+  EXPECT_THAT(result, ::testing::ElementsAre(1, 2, 3));
+
+  const auto print = [&](Scale scale) {
+    return with(ReduceOp::kSum, scale).call(two_members()).fingerprint;
+  };
+  EXPECT_EQ(print(Scale(1, 1)), allreduce_fingerprint(DType::kF32, ReduceOp::kSum, 3));
+  EXPECT_NE(print(Scale(2, 1)), print(Scale(1, 1)));
+  EXPECT_NE(print(Scale(2, 1)), print(Scale(1, 2)));
+  EXPECT_EQ(print(Scale(2, 1)), print(Scale(2, 1)));
 }
 
 /// Its tensors have weights of their own, so they cannot share a section; nor are they worked on in

@@ -121,7 +121,7 @@ class Context:
     @overload
     def allreduce(self, tensor: float, op: ReduceOp = ...) -> float: ...
     @overload
-    def allreduce(self, tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> Contributors:
+    def allreduce(self, tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None, *, prescale: float = ..., postscale: float = ...) -> Contributors:
         """
         Combines the tensors of all members element by element, and gives the result to all.
 
@@ -132,6 +132,8 @@ class Context:
                 that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
                 LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
             out: an array of the same count and element type that receives the result.
+            prescale: multiplies the tensor of each member before they are combined, if they are floats.
+            postscale: multiplies the result; under AVERAGE after the division.
 
         Returns:
             The Contributors: the workers whose tensors are in the result. For a number: the result.
@@ -147,13 +149,13 @@ class Context:
         exactly the members before the death or exactly the survivors, and is bit-identical on all.
         """
 
-    def grouped_allreduce(self, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Contributors:
+    def grouped_allreduce(self, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Contributors:
         """
         Allreduces several tensors in place as one unit: after a failure either all of them hold the
         results over the same contributors, or none was changed.
         """
 
-    def allreduce_async(self, name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Work:
+    def allreduce_async(self, name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
         """
         Starts an allreduce in place under a name, and returns its Work.
 
@@ -161,7 +163,7 @@ class Context:
         travel together. Each member submits a name once before it is submitted again anywhere.
         """
 
-    def grouped_allreduce_async(self, name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Work:
+    def grouped_allreduce_async(self, name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
         """Starts a grouped_allreduce under a name, and returns its Work."""
 
     def broadcast(self, tensor: Tensor, root: int) -> Contributors:
@@ -260,7 +262,7 @@ def allreduce(tensor: int, op: ReduceOp = ...) -> int: ...
 @overload
 def allreduce(tensor: float, op: ReduceOp = ...) -> float: ...
 @overload
-def allreduce(tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> Contributors:
+def allreduce(tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None, *, prescale: float = ..., postscale: float = ...) -> Contributors:
     """
     Combines the tensors of all members element by element, and gives the result to all.
 
@@ -271,6 +273,8 @@ def allreduce(tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> 
             that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
             LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
         out: an array of the same count and element type that receives the result.
+        prescale: multiplies the tensor of each member before they are combined, if they are floats.
+        postscale: multiplies the result; under AVERAGE after the division.
 
     Returns:
         The Contributors: the workers whose tensors are in the result. For a number: the result.
@@ -286,13 +290,13 @@ def allreduce(tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> 
     exactly the members before the death or exactly the survivors, and is bit-identical on all.
     """
 
-def grouped_allreduce(tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Contributors:
+def grouped_allreduce(tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Contributors:
     """
     Allreduces several tensors in place as one unit: after a failure either all of them hold the
     results over the same contributors, or none was changed.
     """
 
-def allreduce_async(name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Work:
+def allreduce_async(name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
     """
     Starts an allreduce in place under a name, and returns its Work.
 
@@ -300,7 +304,7 @@ def allreduce_async(name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> W
     travel together. Each member submits a name once before it is submitted again anywhere.
     """
 
-def grouped_allreduce_async(name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Work:
+def grouped_allreduce_async(name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
     """Starts a grouped_allreduce under a name, and returns its Work."""
 
 def broadcast(tensor: Tensor, root: int) -> Contributors:

@@ -39,43 +39,55 @@ std::optional<nb::object> allreduce_number(Context& context, nb::handle value, R
   return std::nullopt;
 }
 
-nb::object allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
+nb::object allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out,
+                     double prescale, double postscale) {
   const ReduceOp op = given_op.in("allreduce");
+  const Scale scale(prescale, postscale);
   if (out.is_none()) {
-    if (auto number = allreduce_number(context, tensor, op)) return *std::move(number);
+    if (scale == Scale(1, 1)) {
+      if (auto number = allreduce_number(context, tensor, op)) return *std::move(number);
+    }
     const Tensor both = tensor_of(tensor, Access::kWrite, "allreduce", "tensor");
-    return nb::cast(waiting([&] { return context.allreduce(both.view, op, both.stream); }));
+    return nb::cast(waiting([&] { return context.allreduce(both.view, op, scale, both.stream); }));
   }
   const Tensor input = tensor_of(tensor, Access::kRead, "allreduce", "tensor");
   const Tensor output = tensor_of(out, Access::kWrite, "allreduce", "out");
   const CudaStream stream =
       output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
-  return nb::cast(waiting([&] { return context.allreduce(input.view, output.view, op, stream); }));
+  return nb::cast(
+      waiting([&] { return context.allreduce(input.view, output.view, op, scale, stream); }));
 }
 
-Contributors grouped_allreduce(Context& context, nb::sequence tensors, GivenOp given_op) {
+Contributors grouped_allreduce(Context& context, nb::sequence tensors, GivenOp given_op,
+                               double prescale, double postscale) {
   const ReduceOp op = given_op.in("grouped_allreduce");
   const std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce");
   const std::vector<TensorView> views = views_of(given);
-  return waiting([&] { return context.grouped_allreduce(views, op, stream_of(given)); });
+  return waiting([&] {
+    return context.grouped_allreduce(views, op, Scale(prescale, postscale), stream_of(given));
+  });
 }
 
 PendingWork allreduce_async(Context& context, const std::string& name, nb::handle tensor,
-                            GivenOp given_op) {
+                            GivenOp given_op, double prescale, double postscale) {
   const ReduceOp op = given_op.in("allreduce_async");
   Tensor given = kept(tensor_of(tensor, Access::kWrite, "allreduce_async", "tensor"));
-  Work work = waiting([&] { return context.allreduce_async(name, given.view, op, given.stream); });
+  Work work = waiting([&] {
+    return context.allreduce_async(name, given.view, op, Scale(prescale, postscale), given.stream);
+  });
   return PendingWork(std::move(work), {std::move(given)});
 }
 
 PendingWork grouped_allreduce_async(Context& context, const std::string& name, nb::sequence tensors,
-                                    GivenOp given_op) {
+                                    GivenOp given_op, double prescale, double postscale) {
   const ReduceOp op = given_op.in("grouped_allreduce_async");
   std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce_async");
   for (Tensor& tensor : given) tensor = kept(std::move(tensor));
   const std::vector<TensorView> views = views_of(given);
-  Work work =
-      waiting([&] { return context.grouped_allreduce_async(name, views, op, stream_of(given)); });
+  Work work = waiting([&] {
+    return context.grouped_allreduce_async(name, views, op, Scale(prescale, postscale),
+                                           stream_of(given));
+  });
   return PendingWork(std::move(work), std::move(given));
 }
 
@@ -163,8 +175,10 @@ Contributors barrier(Context& context) {
 void bind_collectives(nb::module_& module, ContextClass& context) {
   using nb::arg;
   const auto sum = arg("op") = ReduceOp::kSum;
+  const auto prescale = arg("prescale") = 1.0;
+  const auto postscale = arg("postscale") = 1.0;
   define(module, context, "allreduce", &allreduce, arg("tensor").none(), sum,
-         arg("out") = nb::none(),
+         arg("out") = nb::none(), nb::kw_only(), prescale, postscale,
          R"(Combines the tensors of all members element by element, and gives the result to all.
 
 Args:
@@ -174,6 +188,8 @@ Args:
         that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
         LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
     out: an array of the same count and element type that receives the result.
+    prescale: multiplies the tensor of each member before they are combined, if they are floats.
+    postscale: multiplies the result; under AVERAGE after the division.
 
 Returns:
     The Contributors: the workers whose tensors are in the result. For a number: the result.
@@ -188,15 +204,17 @@ Raises:
 If a member dies, the call returns the right result to the others. It was computed from
 exactly the members before the death or exactly the survivors, and is bit-identical on all.)");
   define(module, context, "grouped_allreduce", &grouped_allreduce, arg("tensors"), sum,
+         nb::kw_only(), prescale, postscale,
          "Allreduces several tensors in place as one unit: after a failure either all of them hold "
          "the\nresults over the same contributors, or none was changed.");
   define(module, context, "allreduce_async", &allreduce_async, arg("name"), arg("tensor").none(),
-         sum,
+         sum, nb::kw_only(), prescale, postscale,
          "Starts an allreduce in place under a name, and returns its Work.\n\nNames may be "
          "submitted in any order and from any thread; tensors that are ready together\ntravel "
          "together. Each member submits a name once before it is submitted again anywhere.");
   define(module, context, "grouped_allreduce_async", &grouped_allreduce_async, arg("name"),
-         arg("tensors"), sum, "Starts a grouped_allreduce under a name, and returns its Work.");
+         arg("tensors"), sum, nb::kw_only(), prescale, postscale,
+         "Starts a grouped_allreduce under a name, and returns its Work.");
   define(module, context, "broadcast", &broadcast, arg("tensor").none(), arg("root"),
          "Copies the tensor of rank ``root`` to all members, in place.\n\nRaises:\n    "
          "RootLostError: the root died before any survivor had its data; call again.");

@@ -92,6 +92,28 @@ def test_bitwise_and_logical_operations(job: Job) -> None:
     job(1, bits_and_truth)
 
 
+def scaled() -> None:
+    elastic.init()
+    n = elastic.size()
+    for size in (3, 100_000):
+        data, out = np.full(size, 3.0, np.float32), np.zeros(size, np.float32)
+        elastic.allreduce(data, out=out, prescale=0.5, postscale=4)
+        assert (out == n * 6).all() and (data == 3).all()
+        elastic.allreduce(data, elastic.AVERAGE, prescale=1 / 3)
+        assert (data == 1).all()
+        elastic.grouped_allreduce([data, out], prescale=2)
+        assert (data == 2 * n).all() and (out == 12 * n * n).all()
+        elastic.allreduce_async("scaled", data, postscale=0.25).wait()
+        assert (data == n * n / 2).all()
+    with pytest.raises(elastic.InvalidArgumentError, match="i64 is not scaled"):
+        elastic.allreduce(np.arange(3), prescale=2)
+    elastic.shutdown()
+
+
+def test_scales(job: Job) -> None:
+    job(2, scaled)
+
+
 def other_collectives() -> None:
     elastic.init()
     n, rank = elastic.size(), elastic.rank()

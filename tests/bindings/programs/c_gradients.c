@@ -139,6 +139,17 @@ static void compression(void) {
   elastic_compressor_destroy(compressor);
   CALL(elastic_cast_allreduce(NULL, &cast, 1, ELASTIC_SUM, NULL, contributors));
   CHECK(weights[6] == 0.5F);
+  const elastic_tensor scaled = cast.tensor;
+  CALL(elastic_scaled_allreduce(NULL, &scaled, &scaled, ELASTIC_SUM, 2, 0.25, NULL, contributors));
+  CALL(elastic_scaled_grouped_allreduce(NULL, &scaled, 1, ELASTIC_ADASUM, 4, 0.25, NULL, NULL));
+  elastic_work* work = NULL;
+  CALL(
+      elastic_scaled_allreduce_async(NULL, "scaled", &scaled, 1, ELASTIC_SUM, 0.5, 1, NULL, &work));
+  CALL(elastic_work_wait(work, NULL));
+  elastic_work_destroy(work);
+  CHECK(weights[6] == 0.5F);
+  CHECK(elastic_scaled_allreduce(NULL, &scaled, &scaled, ELASTIC_BIT_OR, 1, 1, NULL, NULL) ==
+        ELASTIC_INVALID_ARGUMENT);
   elastic_contributors_destroy(contributors);
 }
 

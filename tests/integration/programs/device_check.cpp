@@ -50,6 +50,8 @@ class Checks : DeviceRank {
 
   void run() {
     for_each_dtype([this]<typename T>() { allreduce<T>(); });
+    scaled();
+    other_operations();
     group();
     named();
     on_some_ranks_only();
@@ -85,6 +87,33 @@ class Checks : DeviceRank {
         same(out.read(), right, "allreduce out of place");
         require(same_bits(in.read(), mine), "an allreduce changed its input");
       }
+    }
+  }
+
+  /// No backend scales on the device, so the tensors go through host memory.
+  void scaled() {
+    const elastic::Scale scale(0.5, 4);
+    const std::vector<float> mine = contribution<float>(rank_, 1003);
+    std::vector<float> right = mine;
+    elastic::allreduce(right, ReduceOp::kAverage, scale);
+    const GpuArray<float> data(gpu_, mine);
+    check(elastic::allreduce(view_of(data), ReduceOp::kAverage, scale, stream()));
+    same(data.read(), right, "a scaled allreduce");
+    const GpuArray<float> named(gpu_, mine);
+    check(elastic::allreduce_async("scaled", view_of(named), ReduceOp::kAverage, scale, stream())
+              .wait());
+    same(named.read(), right, "a named scaled allreduce");
+  }
+
+  /// Tensors that no library for devices combines.
+  void other_operations() {
+    for (const ReduceOp op : {ReduceOp::kAdasum, ReduceOp::kLogicalXor}) {
+      const std::vector<float> mine = contribution<float>(rank_, 1003);
+      std::vector<float> right = mine;
+      elastic::allreduce(right, op);
+      const GpuArray<float> data(gpu_, mine);
+      check(elastic::allreduce(view_of(data), op, stream()));
+      same(data.read(), right, "an operation in host memory");
     }
   }
 

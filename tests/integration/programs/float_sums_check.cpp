@@ -1,5 +1,5 @@
-// A worker that makes allreduces by Adasum, and compares each result with what it computes by
-// itself. Writes a hash over all results to <log>/<rank>, for the test to compare.
+// A worker that makes allreduces by Adasum and with factors, and compares each result with what it
+// computes by itself. Writes a hash over all results to <log>/<rank>, for the test to compare.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -15,11 +15,15 @@ namespace {
 
 using elastic::bfloat16;
 using elastic::Contributors;
+using elastic::ErrorCode;
+using elastic::float16;
 using elastic::ReduceOp;
 using elastic::TensorView;
 using elastic::testing::fail;
+using elastic::testing::must_fail;
 using elastic::testing::require;
 using elastic::testing::ResultHash;
+using elastic::testing::same_bits;
 using elastic::testing::write_result;
 using elastic::testing::small_numbers::contribution;
 using elastic::testing::small_numbers::expected;
@@ -34,6 +38,7 @@ class Checks {
 
   void run() {
     adasum();
+    scaled();
     write_result(folder_, hash_);
   }
 
@@ -104,6 +109,67 @@ class Checks {
       if (i % 4 == 3) check(named[i], ReduceOp::kSum, "named, beside Adasum");
       if (i % 4 != 3) check_adasum(named[i], "named Adasum");
     }
+  }
+
+  /// By powers of two, so that nothing is rounded.
+  template <typename T>
+  void check_scaled(std::vector<T> result, ReduceOp op, const std::string& what) {
+    for (T& value : result) value = T(static_cast<Wide<T>>(value) / 4);
+    check(result, op, what);
+  }
+
+  template <typename T>
+  void scaled(std::size_t count) {
+    const elastic::Scale scale(2, 2);
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
+      const std::vector<T> mine = contribution<T>(rank_, count);
+      std::vector<T> data = mine;
+      check(elastic::allreduce(data, op, scale));
+      check_scaled(data, op, "scaled in place");
+      std::vector<T> out(count);
+      check(elastic::allreduce(elastic::view(std::span<const T>(mine)),
+                               elastic::view(std::span<T>(out)), op, scale));
+      require(same_bits(out, data), "scaled out of place differs from in place");
+      require(same_bits(mine, contribution<T>(rank_, count)), "a scaled call changed its input");
+    }
+  }
+
+  void scaled() {
+    for (const std::size_t count : kCounts) {
+      scaled<float16>(count);
+      scaled<bfloat16>(count);
+      scaled<float>(count);
+      scaled<double>(count);
+    }
+    const elastic::Scale scale(0.5, 8);
+    std::vector<float> floats = contribution<float>(rank_, 70001);
+    std::vector<double> doubles = contribution<double>(rank_, 3);
+    const std::vector<TensorView> group{elastic::view(std::span(floats)),
+                                        elastic::view(std::span(doubles))};
+    check(elastic::grouped_allreduce(group, ReduceOp::kSum, scale));
+    check_scaled(floats, ReduceOp::kSum, "a scaled group");
+    check_scaled(doubles, ReduceOp::kSum, "a scaled group");
+    // The views stay.
+    std::ranges::copy(contribution<float>(rank_, 70001), floats.begin());
+    std::ranges::copy(contribution<double>(rank_, 3), doubles.begin());
+    std::vector<float> plain = contribution<float>(rank_, 99);
+    std::vector<float> single = contribution<float>(rank_, 101);
+    const elastic::Work first =
+        elastic::grouped_allreduce_async("scaled", group, ReduceOp::kAverage, scale);
+    const elastic::Work second = elastic::allreduce_async("plain", plain, ReduceOp::kAverage);
+    const elastic::Work third =
+        elastic::allreduce_async("scaled, too", single, ReduceOp::kAverage, scale);
+    for (const elastic::Work* work : {&first, &second, &third}) check(work->wait());
+    check_scaled(floats, ReduceOp::kAverage, "a named scaled group");
+    check_scaled(doubles, ReduceOp::kAverage, "a named scaled group");
+    check_scaled(single, ReduceOp::kAverage, "a named scaled tensor");
+    check(plain, ReduceOp::kAverage, "a named tensor beside scaled ones");
+    if (size_ < 2) return;
+    const elastic::Scale own(rank_ + 1, 1);
+    must_fail("other scales", ErrorCode::kMismatch, {"other shapes or scales"},
+              [&] { elastic::allreduce(single, ReduceOp::kSum, own); });
+    must_fail("other scales, named", ErrorCode::kMismatch, {"times 2 before and 1 after"},
+              [&] { elastic::allreduce_async("own", single, ReduceOp::kSum, own).wait(); });
   }
 
   std::string folder_;

@@ -35,6 +35,14 @@ void wrong_by_itself() {
   expect("Adasum of no allreduce", {"reduce_scatter: kAdasum", "for allreduces only"}, [&] {
     (void)elastic::reduce_scatter(std::span<const float>(floats), elastic::ReduceOp::kAdasum);
   });
+  const elastic::Scale halved(0.5, 1);
+  expect("scaled integers", {"allreduce: i32 is not scaled"},
+         [&] { elastic::allreduce(integers, elastic::ReduceOp::kSum, halved); });
+  expect("scaled integers, named", {"allreduce_async: i32 is not scaled"}, [&] {
+    (void)elastic::allreduce_async("whole", integers, elastic::ReduceOp::kSum, halved);
+  });
+  expect("infinite scale", {"allreduce: a factor of the scale is not finite"},
+         [&] { elastic::allreduce(floats, elastic::ReduceOp::kSum, elastic::Scale(1, 1 / 0.0)); });
   // The number of bytes overflows to none.
   const TensorView huge{floats.data(), std::size_t{1} << 62, DType::kF32, {}};
   const std::string count = std::to_string(huge.count);
