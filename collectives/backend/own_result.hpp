@@ -9,8 +9,8 @@
 
 namespace elastic::collectives {
 
-// What one rank gets in a collective with a result that differs by rank. The payload has that, or
-// what all ranks gave (Blocks).
+// The result of one rank in a collective with results that differ by rank. The payload has it, or
+// the data that all ranks gave (Blocks).
 
 struct OwnBlocks {
   std::vector<std::byte> data;

@@ -119,7 +119,7 @@ struct Payload {
   std::span<const std::byte> input() const {
     return lent.input.empty() ? data.bytes() : lent.input;
   }
-  /// The result of this rank, where it lies.
+  /// The data of the result, here or in the room that was lent.
   std::span<const std::byte> result() const;
 
   // The content of `form`; empty, null or false if it has another.

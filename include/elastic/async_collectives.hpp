@@ -120,6 +120,8 @@ class ELASTIC_API AsyncCollectives {
   /// \throws Error kInvalidArgument: a name that is empty or still under way here, a tensor that a
   ///   collective refuses, or one on a device; kNotInitialized as above.
   /// \{
+  [[nodiscard]] Work allreduce_async(std::string_view name, ConstTensorView in, TensorView out,
+                                     ReduceOp op = ReduceOp::kSum);
   [[nodiscard]] Work broadcast_async(std::string_view name, TensorView data, Root root);
   [[nodiscard]] Work allgather_async(std::string_view name, ConstTensorView block,
                                      TakeGathered take, std::span<const std::size_t> row = {});

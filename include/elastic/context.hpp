@@ -27,6 +27,7 @@
 namespace elastic {
 
 class State;
+class StepGroup;
 
 /// One worker's membership in a job. Programs with one job use the free functions of
 /// <elastic/elastic.hpp> on a default context instead.
@@ -619,6 +620,7 @@ class ELASTIC_API Context : public AsyncCollectives {
   }
 
   friend class AsyncCollectives;
+  friend class StepGroup;
   friend struct DefaultContext;
   /// Leaves the job if `shutdown` has not, ends other threads' calls with errors, and frees what
   /// the context has once none is in a call. The object stays: each later call throws

@@ -55,6 +55,17 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
   return submit(std::move(submission));
 }
 
+Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
+                                                               std::vector<ConstTensorView> inputs,
+                                                               std::vector<TensorView> outputs,
+                                                               ReduceOp op) {
+  Submission submission{
+      .call = {.request = request_for(name, outputs, op, Scale(1, 1)), .make = {}},
+      .tensors = std::move(outputs)};
+  submission.inputs = std::move(inputs);
+  return submit(std::move(submission));
+}
+
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(NamedCall call) {
   return submit(Submission{.call = std::move(call), .tensors = {}});
 }
@@ -257,14 +268,19 @@ std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
   if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
   if (const auto& make = pending_.at(order.requests->front()->name).call.make) return make(members);
   std::vector<TensorView> tensors;
+  std::vector<ConstTensorView> inputs;
   for (const auto& request : *order.requests) {
     const Submission& its = pending_.at(request->name);
     if (its.staged && its.staged->when() == device::Fetch::kOnDemand) {
       return device_operation_for(order);
     }
     tensors.insert(tensors.end(), its.tensors.begin(), its.tensors.end());
+    if (its.inputs.empty()) {
+      inputs.insert(inputs.end(), its.tensors.begin(), its.tensors.end());
+    } else {
+      inputs.insert(inputs.end(), its.inputs.begin(), its.inputs.end());
+    }
   }
-  std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
   const TensorRequest& first = *order.requests->front();
   return std::make_unique<AllreduceOperation>(std::move(inputs), std::move(tensors), first.op,
                                               std::vector<collectives::Wire>(), first.scale);

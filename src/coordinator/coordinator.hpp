@@ -57,6 +57,10 @@ class Coordinator {
   Result<std::shared_ptr<detail::WorkState>> submit(
       std::string name, std::vector<TensorView> tensors, ReduceOp op,
       const std::shared_ptr<device::StagedTensors>& staged = nullptr, Scale scale = Scale(1, 1));
+  /// The same from `inputs` to `outputs`, which correspond one to one, in host memory.
+  Result<std::shared_ptr<detail::WorkState>> submit(std::string name,
+                                                    std::vector<ConstTensorView> inputs,
+                                                    std::vector<TensorView> outputs, ReduceOp op);
   /// A named call that is no allreduce.
   struct NamedCall {
     /// The shape, agreed on by the ranks before the call.
@@ -80,8 +84,9 @@ class Coordinator {
 
  private:
   struct Submission {
-    NamedCall call;                   ///< without `make` if it is an allreduce
-    std::vector<TensorView> tensors;  ///< of an allreduce
+    NamedCall call;                            ///< without `make` if it is an allreduce
+    std::vector<TensorView> tensors;           ///< of an allreduce
+    std::vector<ConstTensorView> inputs = {};  ///< empty: in place
     std::shared_ptr<detail::WorkState> work = nullptr;
     std::shared_ptr<device::StagedTensors> staged =
         nullptr;               ///< null: the tensors are used in place

@@ -94,17 +94,29 @@ Work Context::Impl::submit(const char* call, std::string_view name,
       std::string(name), {tensors.begin(), tensors.end()}, op, nullptr, scale)));
 }
 
-Work Context::Impl::submit(const char* call, const ConstTensorView& tensor,
-                           coordinator::Coordinator::NamedCall named) {
+void Context::Impl::prepare_named(const char* call, const ConstTensorView& tensor) const {
   refuse_in_callback(call);
   (void)members();
   if (device::on_device(tensor)) {
     throw Error(ErrorCode::kInvalidArgument,
                 std::string(call) +
-                    ": named calls other than allreduces take tensors in host memory; without a "
-                    "name they take this one");
+                    ": named calls take tensors in host memory, but for allreduces in place; "
+                    "without a name they take this one");
   }
   check_lies_on_host(tensor);
+}
+
+Work Context::Impl::submit(const char* call, std::string_view name, const ConstTensorView& in,
+                           const TensorView& out, ReduceOp op) {
+  prepare_named(call, in);
+  prepare_named(call, out);
+  return Work(runtime::value_or_throw(coordinator().submit(
+      std::string(name), std::vector<ConstTensorView>{in}, std::vector<TensorView>{out}, op)));
+}
+
+Work Context::Impl::submit(const char* call, const ConstTensorView& tensor,
+                           coordinator::Coordinator::NamedCall named) {
+  prepare_named(call, tensor);
   return Work(runtime::value_or_throw(coordinator().submit(std::move(named))));
 }
 

@@ -26,6 +26,7 @@
 #include "runtime/identity.hpp"
 #include "runtime/live_context.hpp"
 #include "runtime/membership_status.hpp"
+#include "runtime/open_steps.hpp"
 #include "runtime/operation_runner.hpp"
 #include "runtime/owned_blocks.hpp"
 #include "runtime/step_clock.hpp"
@@ -57,6 +58,7 @@ class Context::Impl final : public runtime::OperationRunner {
   runtime::StepClock& step_clock() { return step_clock_; }
   runtime::Allreduces& allreduces() { return allreduces_; }
   runtime::Collectives& collectives() { return collectives_; }
+  runtime::OpenSteps& open_steps() { return open_steps_; }
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
   std::shared_ptr<const coordinator::Members> members() const override;
@@ -84,6 +86,9 @@ class Context::Impl final : public runtime::OperationRunner {
   Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
               ReduceOp op, Scale scale, CudaStream stream);
 
+  /// The same from one tensor in host memory to another one.
+  Work submit(const char* call, std::string_view name, const ConstTensorView& in,
+              const TensorView& out, ReduceOp op);
   /// The same for calls on tensors in host memory that are no allreduces. `tensor` is one of them.
   Work submit(const char* call, const ConstTensorView& tensor,
               coordinator::Coordinator::NamedCall named);
@@ -97,6 +102,7 @@ class Context::Impl final : public runtime::OperationRunner {
 
  private:
   void check_lies_on_host(const ConstTensorView& tensor) const;
+  void prepare_named(const char* call, const ConstTensorView& tensor) const;
 
   /// Trains, and joins again as a new worker after an eviction, or after a timeout with which this
   /// worker left the job.
@@ -126,6 +132,7 @@ class Context::Impl final : public runtime::OperationRunner {
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
   runtime::Allreduces allreduces_{devices_, *this};
   runtime::Collectives collectives_{devices_, *this};
+  runtime::OpenSteps open_steps_;
   /// The last is the present one. The others are closed, and stay for threads that still use them.
   std::vector<std::unique_ptr<runtime::WorkerSession>> sessions_;
   std::atomic<runtime::WorkerSession*> present_{nullptr};

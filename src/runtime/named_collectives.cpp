@@ -90,6 +90,12 @@ std::unique_ptr<Operation> alltoall_of(const runtime::OwnedBlocks& owned,
 
 }  // namespace
 
+Work AsyncCollectives::allreduce_async(std::string_view name, ConstTensorView in, TensorView out,
+                                       ReduceOp op) {
+  runtime::check_reduction(in, out, op, "allreduce_async");
+  return context().impl_->submit("allreduce_async", name, in, out, op);
+}
+
 Work AsyncCollectives::broadcast_async(std::string_view name, TensorView data, Root root) {
   runtime::check(data, "broadcast_async");
   return context().impl_->submit(

@@ -172,7 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"named_kinds", "shm", 4, 20000}, Kill{"named_kinds", "tcp", 3, 200000},
                       Kill{"alltoall", "shm", 4, 400}, Kill{"gather", "shm", 3, 100},
                       Kill{"scan", "shm", 3, 100}, Kill{"allgather", "shm", 4, 100},
-                      Kill{"broadcast", "shm", 3, 100}, Kill{"adasum", "shm", 3, 500000},
+                      Kill{"broadcast", "shm", 3, 100}, Kill{"step_group", "shm", 4, 200000},
+                      Kill{"step_group", "tcp", 3, 2000}, Kill{"adasum", "shm", 3, 500000},
                       Kill{"adasum", "tcp", 4, 500000}),
     ::testing::PrintToStringParamName());
 
@@ -199,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"gather", "tcp", 3, 50000}, Kill{"scatter", "shm", 4, 50000},
                       Kill{"reduce", "tcp", 3, 50000}, Kill{"scan", "shm", 3, 50000},
                       Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000},
-                      Kill{"adasum", "shm", 3, 1000}),
+                      Kill{"step_group", "tcp", 3, 20000}, Kill{"adasum", "shm", 3, 1000}),
     ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -27,8 +27,8 @@ std::vector<std::int64_t> numbers(std::span<const std::byte> bytes) {
 }
 
 /// The workers with a block for `target`. Errors are appended to `wrong`.
-Nodes givers(const std::vector<std::int64_t>& blocks, std::int64_t target, std::int64_t salt,
-             std::string& wrong) {
+Nodes senders(const std::vector<std::int64_t>& blocks, std::int64_t target, std::int64_t salt,
+              std::string& wrong) {
   Nodes counted;
   for (std::size_t at = 0; at + kBlock <= blocks.size(); at += kBlock) {
     const auto node = static_cast<Node>(blocks[at]);
@@ -63,7 +63,8 @@ Status Program::alltoall(std::uint64_t step, std::uint64_t call) {
   Result<Contributors> outcome = Status();
   if (Status status = run_operation(operation, "an alltoall", outcome); !status.ok()) return status;
   std::string wrong;
-  const Nodes counted = givers(got, static_cast<std::int64_t>(id_of(process_.self())), salt, wrong);
+  const Nodes counted =
+      senders(got, static_cast<std::int64_t>(id_of(process_.self())), salt, wrong);
   if (counts()) {
     process_.context().oracle.check_data(process_.self(), "alltoall", counted,
                                          nodes_of(outcome.value()), wrong);
@@ -96,7 +97,7 @@ Status Program::gather(std::uint64_t step, std::uint64_t call) {
     if (!status.ok()) return status;
     std::string wrong;
     if (is_root && counts()) {
-      process_.context().oracle.check_data(process_.self(), "gather", givers(got, 0, salt, wrong),
+      process_.context().oracle.check_data(process_.self(), "gather", senders(got, 0, salt, wrong),
                                            nodes_of(outcome.value()), wrong);
     }
     note_result(nodes_of(outcome.value()));

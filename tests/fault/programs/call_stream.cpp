@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 constexpr std::array kKinds{"allreduce", "named",       "broadcast", "allgather", "reduce_scatter",
                             "alltoall",  "gather",      "scatter",   "reduce",    "scan",
-                            "queued",    "named_kinds", "adasum"};
+                            "queued",    "named_kinds", "adasum",    "step_group"};
 constexpr std::size_t kNamedTensors = 4;
 /// As many as `digit` has.
 constexpr std::size_t kSlots = 18;
@@ -93,6 +93,7 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "reduce") return reduce();
   if (kind == "scan") return scan();
   if (kind == "queued") return queued();
+  if (kind == "step_group") return step_group();
   if (kind == "named_kinds") return named_kinds();
   if (kind == "adasum") return adasum();
   throw std::invalid_argument("unknown kind " + kind);
@@ -257,6 +258,31 @@ CallStream::Outcome CallStream::queued() {
   return {std::to_string(only_value(first)) + "," + blocks.sums + "," +
               std::to_string(only_value(last)),
           who};
+}
+
+/// Tensors that become ready one after another, in and out of place. All of them must have the same
+/// contributors.
+CallStream::Outcome CallStream::step_group() {
+  const std::size_t elements = arguments_.elements / kNamedTensors + 1;
+  std::vector<std::vector<std::int64_t>> tensors(kNamedTensors);
+  const std::vector<std::int64_t> input(elements, digit(slot_));
+  for (std::size_t i = 0; i < kNamedTensors; ++i) {
+    tensors[i].assign(elements, i % 2 == 0 ? digit(slot_) : 0);
+    const std::string name = "gradient " + std::to_string(i);
+    if (i % 2 == 0) {
+      group_.allreduce(name, tensors[i]);
+    } else {
+      group_.allreduce(name, view(std::span(input)), view(std::span(tensors[i])));
+    }
+    std::this_thread::sleep_for(microseconds(own_() % 50));
+  }
+  const Contributors who = group_.wait();
+  const std::int64_t sum = only_value(tensors.front());
+  check_digits(sum, who.size(), slot_);
+  for (const auto& tensor : tensors) {
+    if (only_value(tensor) != sum) throw std::logic_error("a step with two sets of contributors");
+  }
+  return {std::to_string(sum), who};
 }
 
 /// Named calls of several kinds, submitted in another order by each worker. The broadcast is from

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <elastic/elastic.hpp>
+#include <elastic/step_group.hpp>
 
 #include "fault/programs/arguments.hpp"
 #include "fault/programs/death.hpp"
@@ -38,6 +39,7 @@ class CallStream {
   Outcome reduce();
   Outcome scan();
   Outcome queued();
+  Outcome step_group();
   Outcome named_kinds();
   Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
   Outcome adasum();
@@ -48,6 +50,7 @@ class CallStream {
   std::mt19937_64 own_;     ///< differs between workers
   const Allocation input_;  ///< of what is allocated
   const Allocation output_;
+  StepGroup group_{elastic::context()};
   bool in_place_ = false;  ///< in the last of these calls
 };
 

@@ -1,0 +1,38 @@
+#include "runtime/step_contributors.hpp"
+
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace elastic::runtime {
+namespace {
+
+Contributors made(std::uint64_t generation, std::vector<WorkerId> workers) {
+  return {std::make_shared<const std::vector<WorkerId>>(std::move(workers)), generation};
+}
+
+using Indices = std::vector<std::size_t>;
+
+TEST(StepContributors, NothingIsSummedAgainWithoutADeath) {
+  EXPECT_EQ(to_sum_again({}), Indices());
+  EXPECT_EQ(to_sum_again({made(3, {7, 8, 9}), made(3, {7, 8, 9})}), Indices());
+}
+
+TEST(StepContributors, AnotherViewOfTheSameMembersIsNoDeath) {
+  EXPECT_EQ(to_sum_again({made(3, {7, 8}), made(4, {7, 8}), made(5, {7, 8})}), Indices());
+}
+
+TEST(StepContributors, WhatHasTheDeadMembersPartIsSummedAgain) {
+  const std::vector<Contributors> all = {made(3, {7, 8, 9}), made(4, {7, 9}), made(3, {7, 8, 9}),
+                                         made(5, {7, 9})};
+  EXPECT_EQ(to_sum_again(all), (Indices{0, 2}));
+  EXPECT_EQ(latest(all).generation(), 5U);
+}
+
+TEST(StepContributors, SeveralDeathsLeaveOneSet) {
+  EXPECT_EQ(to_sum_again({made(3, {6, 7, 8}), made(4, {7, 8}), made(5, {8})}), (Indices{0, 1}));
+}
+
+}  // namespace
+}  // namespace elastic::runtime
