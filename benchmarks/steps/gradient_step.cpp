@@ -24,6 +24,8 @@ const char* name_of(StepKind kind) {
   switch (kind) {
     case StepKind::kFused:
       return "fused";
+    case StepKind::kUnit:
+      return "unit";
     case StepKind::kWhole:
       return "whole";
     case StepKind::kBlocking:
@@ -70,6 +72,7 @@ TensorView Gradients::tensor_of(const Gradient& gradient) const {
 Result<StepTime> Gradients::step(Context& context, StepKind kind,
                                  std::chrono::nanoseconds compute) {
   if (kind == StepKind::kFused) return fused(context, compute);
+  if (kind == StepKind::kUnit) return unit(context, compute);
   if (kind == StepKind::kBlocking) return blocking(context);
   if (kind == StepKind::kAlone) return alone(compute);
   const std::int64_t start = now_ns();
@@ -127,6 +130,20 @@ Result<StepTime> Gradients::fused(Context& context, std::chrono::nanoseconds com
   }
   if (!complete.ok()) return complete;
   return time;
+}
+
+Result<StepTime> Gradients::unit(Context& context, std::chrono::nanoseconds compute) {
+  if (!unit_) unit_.emplace(context);
+  const std::int64_t start = now_ns();
+  std::async(std::launch::async, [&] {
+    compute_all(compute, [&](std::size_t index) {
+      unit_->allreduce(gradients_[index].name, tensor_of(gradients_[index]));
+    });
+  }).get();
+  Status status = check_complete(unit_->wait(), ranks_);
+  if (!status.ok()) return status;
+  const double us = us_since(start);
+  return StepTime{us, us};
 }
 
 Result<StepTime> Gradients::blocking(Context& context) {

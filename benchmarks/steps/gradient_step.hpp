@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,14 @@
 #include "benchmarks/job/rank_device.hpp"
 #include "benchmarks/steps/network_model.hpp"
 #include "elastic/context.hpp"
+#include "elastic/step_group.hpp"
 
 namespace elastic::bench {
 
 /// The way in which a step allreduces its gradients.
 enum class StepKind : std::uint8_t {
   kFused,     ///< named and asynchronous, submitted from another thread
+  kUnit,      ///< the same as one unit, by a StepGroup
   kWhole,     ///< all gradients as one tensor: the lower limit
   kBlocking,  ///< one blocking call after another
   kAlone,     ///< not at all: the step of a single worker
@@ -47,6 +50,8 @@ class Gradients {
   std::int64_t count_wrong() const;
 
   std::size_t bytes() const { return memory_.bytes(); }
+  /// The memory that the StepGroup keeps inputs in.
+  std::size_t kept_bytes() const { return unit_ ? unit_->kept_bytes() : 0; }
 
  private:
   struct Gradient {
@@ -60,6 +65,7 @@ class Gradients {
                    const std::function<void(std::size_t)>& yield) const;
   Result<StepTime> alone(std::chrono::nanoseconds compute) const;
   Result<StepTime> fused(Context& context, std::chrono::nanoseconds compute);
+  Result<StepTime> unit(Context& context, std::chrono::nanoseconds compute);
   Result<StepTime> blocking(Context& context);
 
   const int rank_;
@@ -70,6 +76,7 @@ class Gradients {
   const CudaStream stream_;
   const Allocation memory_;
   const TensorView all_;
+  std::optional<StepGroup> unit_;  // from the first such step on
 };
 
 }  // namespace elastic::bench

@@ -21,7 +21,8 @@ namespace elastic::bench {
 namespace {
 
 nlohmann::ordered_json row_of(const ScalingOptions& options, const LibrarySettings& settings,
-                              int ranks, const StepTimes& alone, const StepTimes& fused) {
+                              int ranks, const StepTimes& alone, const StepTimes& fused,
+                              const StepTimes& unit, std::size_t kept_bytes) {
   const double alone_us = summarize(alone.last_us).median;
   const Summary step = summarize(fused.last_us);
   const double efficiency = alone_us / step.median;
@@ -36,7 +37,9 @@ nlohmann::ordered_json row_of(const ScalingOptions& options, const LibrarySettin
           {"p99_us", step.p99},
           {"min_us", step.min},
           {"speedup", efficiency * ranks},
-          {"efficiency", efficiency}};
+          {"efficiency", efficiency},
+          {"unit_us", summarize(unit.last_us).median},
+          {"kept_bytes", kept_bytes}};
 }
 
 void print_header(const ScalingOptions& options) {
@@ -45,19 +48,21 @@ void print_header(const ScalingOptions& options) {
   std::printf(
       "# alone: a step without the others; step: with the gradients allreduced as they come;\n"
       "# medians of %d steps each (turns: %d), the means over the ranks; efficiency: alone by "
-      "step\n#\n",
+      "step;\n# unit: a step as one unit, by a StepGroup, which keeps inputs in so much "
+      "memory\n#\n",
       options.iterations, options.turns);
-  std::printf("# %6s %10s %10s %11s %11s %11s %8s %11s\n", "ranks", "backend", "transport",
-              "alone (ms)", "step (ms)", "p99 (ms)", "speed-up", "efficiency");
+  std::printf("# %6s %10s %10s %11s %11s %11s %8s %11s %11s %10s\n", "ranks", "backend",
+              "transport", "alone (ms)", "step (ms)", "p99 (ms)", "speed-up", "efficiency",
+              "unit (ms)", "kept (MB)");
 }
 
 void print_job(const nlohmann::ordered_json& row) {
   const auto number = [&](const char* key) { return row.at(key).get<double>(); };
-  std::printf("  %6d %10s %10s %11.3f %11.3f %11.3f %8.2f %9.1f %%\n", row.at("ranks").get<int>(),
-              row.at("backend").get<std::string>().c_str(),
+  std::printf("  %6d %10s %10s %11.3f %11.3f %11.3f %8.2f %9.1f %% %11.3f %10.1f\n",
+              row.at("ranks").get<int>(), row.at("backend").get<std::string>().c_str(),
               row.at("transport").get<std::string>().c_str(), number("alone_us") / 1e3,
               number("median_us") / 1e3, number("p99_us") / 1e3, number("speedup"),
-              number("efficiency") * 100);
+              number("efficiency") * 100, number("unit_us") / 1e3, number("kept_bytes") / 1e6);
   std::fflush(stdout);
 }
 
@@ -86,18 +91,20 @@ Status run_scaling(const ScalingOptions& options, const LibrarySettings& setting
   NetworkRecord network;
   StepTimes alone;
   StepTimes fused;
+  StepTimes unit;
   for (int turn = 0; turn < options.turns; ++turn) {
     const int steps = calls_in_turn(options.iterations, options.turns, turn);
-    for (const auto& [kind, times] :
-         {std::pair{StepKind::kAlone, &alone}, {StepKind::kFused, &fused}}) {
+    for (const auto& [kind, times] : {std::pair{StepKind::kAlone, &alone},
+                                      {StepKind::kFused, &fused},
+                                      {StepKind::kUnit, &unit}}) {
       Status status = probe.time(kind, options.warmup, steps, *times);
       if (!status.ok()) return status;
     }
   }
   network.add(context.tuning());
   if (context.rank() == 0) {
-    const auto rows =
-        nlohmann::ordered_json::array({row_of(options, settings, context.size(), alone, fused)});
+    const auto rows = nlohmann::ordered_json::array(
+        {row_of(options, settings, context.size(), alone, fused, unit, gradients.kept_bytes())});
     print_header(options);
     print_job(rows.front());
     print_references();

@@ -21,8 +21,8 @@ void each_segment(Elements elements, std::size_t segment_bytes, const Use& use) 
 
 }  // namespace
 
-/// Places count from the root. In hop h, a rank with bit h as the lowest one of its place gives what
-/// it has to the place without that bit, and is done.
+/// Places count from the root. In hop h, a rank with bit h as the lowest one of its place gives
+/// what it has to the place without that bit, and is done.
 Plan tree_reduce(int rank, int size, int root, std::size_t bytes) {
   Builder build;
   const Range data = whole(bytes);

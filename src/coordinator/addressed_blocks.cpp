@@ -3,17 +3,29 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace elastic::coordinator {
 namespace {
 
-std::optional<std::size_t> place_of(WorkerId worker, const Contributors& among) {
-  const auto workers = among.workers();
-  const auto found = std::find(workers.begin(), workers.end(), worker);
-  if (found == workers.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - workers.begin());
+constexpr std::size_t kNone = ~std::size_t{0};
+
+/// For each member, by rank, the index of its block; kNone if it has none.
+std::vector<std::size_t> places_of(const Members& members, const Contributors& to) {
+  std::vector<std::size_t> places(members.ids->size(), kNone);
+  const auto workers = to.workers();
+  if (std::ranges::equal(workers, *members.ids)) {
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    return places;
+  }
+  std::unordered_map<WorkerId, std::size_t> index;
+  for (std::size_t i = 0; i < workers.size(); ++i) index.emplace(workers[i], i);
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const auto found = index.find((*members.ids)[rank]);
+    if (found != index.end()) places[rank] = found->second;
+  }
+  return places;
 }
 
 }  // namespace
@@ -51,16 +63,15 @@ Result<std::vector<std::uint64_t>> AddressedBlocks::counts_for(const Members& me
     return Status(Code::kMismatch, "rank " + std::to_string(members.rank) + " " + what);
   };
   if (!fault_.empty()) return wrong(fault_);
-  std::vector<std::uint64_t> counts;
-  for (int rank = 0; rank < members.size(); ++rank) {
-    const auto place = place_of((*members.ids)[static_cast<std::size_t>(rank)], to_);
-    if (!place) {
-      return wrong("gave blocks for the members of generation " + std::to_string(to_.generation()) +
-                   ", and none for rank " + std::to_string(rank) +
-                   ", which has joined since: ask for the members again");
-    }
-    counts.push_back(counts_[*place]);
+  const std::vector<std::size_t> places = places_of(members, to_);
+  const auto missing = std::ranges::find(places, kNone);
+  if (missing != places.end()) {
+    return wrong("gave blocks for the members of generation " + std::to_string(to_.generation()) +
+                 ", and none for rank " + std::to_string(missing - places.begin()) +
+                 ", which has joined since: ask for the members again");
   }
+  std::vector<std::uint64_t> counts;
+  for (const std::size_t place : places) counts.push_back(counts_[place]);
   return counts;
 }
 
@@ -71,12 +82,9 @@ std::span<const std::byte> AddressedBlocks::as_they_lie(const Members& members) 
 
 void AddressedBlocks::pack(const Members& members, collectives::Buffer& buffer) const {
   const std::size_t element = size_of(data_.dtype);
-  std::vector<std::size_t> places;
+  const std::vector<std::size_t> places = places_of(members, to_);
   std::size_t total = 0;
-  for (const WorkerId worker : *members.ids) {
-    places.push_back(*place_of(worker, to_));
-    total += counts_[places.back()] * element;
-  }
+  for (const std::size_t place : places) total += counts_[place] * element;
   buffer.resize(total);
   std::byte* into = buffer.data();
   const auto* const from = static_cast<const std::byte*>(data_.data);

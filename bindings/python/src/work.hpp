@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <elastic/results.hpp>
+#include <elastic/work.hpp>
 
 #include "tensors.hpp"
 
