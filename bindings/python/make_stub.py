@@ -40,6 +40,7 @@ _ALLREDUCE = """\
 
 #: The types that stubgen cannot know, as pairs of patterns and replacements.
 _TYPES = (
+    (r"\b(tensor|block|out): object( \| None)? = None", r"\1: Tensor | None = None"),
     (r"\b(tensor|block|out): object( \| None)?", r"\1: Tensor"),
     (r"\b(tensors|sums|gradient_sum|parameters): Sequence\b(?!\[)", r"\1: Sequence[Tensor]"),
     (r"\btotal: Sequence\[float\]", r"total: Sequence[float] | NDArray[numpy.float64]"),

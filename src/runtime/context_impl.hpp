@@ -58,7 +58,7 @@ class Context::Impl final : public runtime::OperationRunner {
   runtime::StepClock& step_clock() { return step_clock_; }
   runtime::Allreduces& allreduces() { return allreduces_; }
   runtime::Collectives& collectives() { return collectives_; }
-  runtime::OpenSteps& open_steps() { return open_steps_; }
+  const std::shared_ptr<runtime::OpenSteps>& open_steps() const { return open_steps_; }
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
   std::shared_ptr<const coordinator::Members> members() const override;
@@ -132,7 +132,8 @@ class Context::Impl final : public runtime::OperationRunner {
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
   runtime::Allreduces allreduces_{devices_, *this};
   runtime::Collectives collectives_{devices_, *this};
-  runtime::OpenSteps open_steps_;
+  /// Shared with the StepGroups, which may end later.
+  const std::shared_ptr<runtime::OpenSteps> open_steps_ = std::make_shared<runtime::OpenSteps>();
   /// The last is the present one. The others are closed, and stay for threads that still use them.
   std::vector<std::unique_ptr<runtime::WorkerSession>> sessions_;
   std::atomic<runtime::WorkerSession*> present_{nullptr};

@@ -65,7 +65,7 @@ void Context::Impl::rejoin() {
 
 RunOutcome Context::Impl::train(State& state, const std::function<void()>& body) {
   const std::function<void()> before_commit = [this] {
-    open_steps_.refuse_commit();
+    open_steps_->refuse_commit();
     coordinator().flush();
     finish_queued();
     coordinator().drain();

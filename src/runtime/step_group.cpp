@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,8 +31,8 @@ void runtime::OpenSteps::refuse_commit() const {
 
 class StepGroup::Impl {
  public:
-  Impl(Context& context, runtime::OpenSteps& open_steps)
-      : context_(context), open_steps_(open_steps) {}
+  Impl(Context& context, std::shared_ptr<runtime::OpenSteps> open_steps)
+      : context_(context), open_steps_(std::move(open_steps)) {}
   ~Impl();
 
   void add(std::string_view name, ConstTensorView in, TensorView out, ReduceOp op);
@@ -62,7 +63,7 @@ class StepGroup::Impl {
   [[noreturn]] void fail(const Failure& failure);
 
   Context& context_;
-  runtime::OpenSteps& open_steps_;
+  const std::shared_ptr<runtime::OpenSteps> open_steps_;
   std::vector<Tensor> tensors_;
   std::map<std::string, collectives::Buffer, std::less<>> copies_;  // from step to step
 };
@@ -70,7 +71,7 @@ class StepGroup::Impl {
 StepGroup::Impl::~Impl() {
   if (tensors_.empty()) return;
   log::warn("a StepGroup ends without a wait for its tensors, such as '{}'", tensors_.front().name);
-  open_steps_.ended(this);
+  open_steps_->ended(this);
 }
 
 void StepGroup::Impl::add(std::string_view name, ConstTensorView in, TensorView out, ReduceOp op) {
@@ -93,7 +94,7 @@ void StepGroup::Impl::add(std::string_view name, ConstTensorView in, TensorView 
   if (in_place) tensor.in = keep(text, in);
   start(tensor);
   tensors_.push_back(std::move(tensor));
-  open_steps_.begun(this, text);
+  open_steps_->begun(this, text);
 }
 
 ConstTensorView StepGroup::Impl::keep(const std::string& name, ConstTensorView in) {
@@ -151,7 +152,7 @@ Contributors StepGroup::Impl::wait() {
 
 void StepGroup::Impl::end() {
   tensors_.clear();
-  open_steps_.ended(this);
+  open_steps_->ended(this);
 }
 
 /// The failed tensor is as it was; the others have results, which go.

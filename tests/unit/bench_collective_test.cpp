@@ -15,7 +15,8 @@ using Counts = std::vector<std::size_t>;
 
 TEST(BenchCollective, HasTheBusFactorsOfNcclTests) {
   const std::map<std::string, double> of_four{
-      {"allreduce", 1.5}, {"all_gather", 0.75}, {"reduce_scatter", 0.75}, {"broadcast", 1}};
+      {"allreduce", 1.5}, {"all_gather", 0.75}, {"reduce_scatter", 0.75}, {"broadcast", 1},
+      {"alltoall", 0.75}, {"gather", 0.75},     {"scatter", 0.75},        {"reduce", 1}};
   ASSERT_EQ(collective_names().size(), of_four.size());
   for (const auto& [name, factor] : of_four) {
     EXPECT_DOUBLE_EQ(make_collective(name)->bus_factor(4), factor) << name;

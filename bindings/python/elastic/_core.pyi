@@ -1054,6 +1054,44 @@ def last_view_change() -> ViewChange:
 def tuning() -> Tuning:
     """How operations are done in the present view."""
 
+class StepGroup:
+    """
+    The gradients of a training step as one unit: named allreduces that are submitted as the gradients
+    become ready, and committed together. If a member dies within the step, the results of all tensors
+    are over the same contributors.
+
+    One object serves step after step. Tensors are in host memory. An input that is summed in place is
+    kept as a copy until ``wait``.
+    """
+
+    def __init__(self, context: Context | None = None) -> None: ...
+
+    def allreduce(self, name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, out: Tensor | None = None) -> None:
+        """
+        Adds a tensor to the step, and starts its allreduce: in place, or from ``tensor`` to ``out``, with
+        which ``tensor`` stays as it is.
+
+        Raises:
+            InvalidArgumentError: the name is in this step already.
+        """
+
+    def wait(self) -> Contributors:
+        """
+        Ends the step: waits until all its tensors have results over the same contributors, and returns
+        these.
+
+        Raises:
+            MismatchError: the ranks differ about a tensor; those in place are as they were before.
+        """
+
+    @property
+    def open(self) -> int:
+        """The tensors of this step without a wait."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of the inputs that are kept as copies."""
+
 class RunOutcome(enum.Enum):
     """How ``run`` came to its end."""
 

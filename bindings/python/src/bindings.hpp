@@ -14,6 +14,7 @@ using ContextClass = nb::class_<Context>;
 void bind_context(nb::module_& module, ContextClass& context);
 void bind_collectives(nb::module_& module, ContextClass& context);
 void bind_work(nb::module_& module);
+void bind_step_group(nb::module_& module);
 void bind_state(nb::module_& module, ContextClass& context);
 void bind_training(nb::module_& module);
 void bind_finite_check(nb::module_& module);

@@ -35,5 +35,6 @@ NB_MODULE(_core, module) {
   python::bind_global_batch(module, context);
   python::bind_optimizers(module);
   python::bind_diagnostics(module, context);
+  python::bind_step_group(module);
   python::bind_state(module, context);
 }
