@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/sparse_allreduce.hpp>
 #include <elastic/training.hpp>
 
 #include "integration/programs/check_program.hpp"
@@ -75,6 +77,7 @@ class Checks {
     reduce();
     scan();
     refusals_on_all();
+    sparse();
     in_program_order();
     by_name();
     refusals_by_name();
@@ -498,6 +501,40 @@ class Checks {
     });
     must_fail(ErrorCode::kMismatch, {"gather: root", "is no rank"},
               [&] { elastic::gather(data, rank_ == 0 ? size_ : 0); });
+  }
+
+  /// Rank r gives rows 0, r and r again.
+  void sparse() {
+    const auto given = [](int rank) { return std::vector<std::int64_t>{0, rank, rank}; };
+    std::vector<float> values;
+    for (int row = 0; row < 3; ++row) {
+      for (int i = 0; i < 5; ++i) values.push_back(static_cast<float>(10 * rank_ + row));
+    }
+    const auto indices = given(rank_);
+    elastic::SparseRowsView rows{indices, elastic::view(std::span(std::as_const(values))), 5,
+                                 at(size_)};
+    const elastic::SparseRows sums = elastic::sparse_allreduce(elastic::context(), rows);
+    check(sums.contributors);
+    std::vector<float> right(at(size_) * 5, 0);
+    for (int rank = 0; rank < size_; ++rank) {
+      for (int row = 0; row < 3; ++row) {
+        const auto into = static_cast<std::size_t>(given(rank)[at(row)]) * 5;
+        for (std::size_t i = 0; i < 5; ++i) right[into + i] += static_cast<float>(10 * rank + row);
+      }
+    }
+    require(sums.indices.size() == at(size_) && sums.indices.back() == size_ - 1, "sparse indices");
+    require(sums.values.size() == right.size() * 4 &&
+                std::memcmp(sums.values.data(), right.data(), sums.values.size()) == 0,
+            "sparse sums");
+    hash_.add(right);
+    rows.rows = at(size_ - 1);
+    must_fail(ErrorCode::kInvalidArgument,
+              {"index " + std::to_string(size_ - 1) + " of rank " + std::to_string(size_ - 1) +
+               ", at place " + (size_ == 1 ? "0" : "1") + ", is no row"},
+              [&] { elastic::sparse_allreduce(elastic::context(), rows); });
+    rows.width = 4;
+    must_fail(ErrorCode::kInvalidArgument, {"3 indices and 15 values"},
+              [&] { elastic::sparse_allreduce(elastic::context(), rows); });
   }
 
   /// Asynchronous calls without a name.
