@@ -44,12 +44,15 @@ _TYPES = (
     (r"\b(tensor|block|out): object( \| None)?", r"\1: Tensor"),
     (r"\b(tensors|sums|gradient_sum|parameters): Sequence\b(?!\[)", r"\1: Sequence[Tensor]"),
     (r"\btotal: Sequence\[float\]", r"total: Sequence[float] | NDArray[numpy.float64]"),
-    (r"(_allgather\(.*) -> tuple:", r"\1 -> tuple[Any, list[int], Contributors]:"),
-    (r"(_allgather_into\(.*) -> tuple:", r"\1 -> tuple[int, list[int], Contributors]:"),
-    (r"(_reduce_scatter\(.*) -> tuple:", r"\1 -> tuple[Any, int, Contributors]:"),
-    (r"(_reduce_scatter_into\(.*) -> tuple:", r"\1 -> tuple[int, int, Contributors]:"),
+    (r"\bout: Tensor = None", r"out: Tensor | None = None"),
+    (r"\broot: Root\b", r"root: int | Root"),
+    (r"(_(?:allgather|alltoall|gather)\(.*) -> tuple:", r"\1 -> tuple[Any, list[int], Contributors]:"),
+    (r"(_(?:allgather|alltoall|gather)_into\(.*) -> tuple:", r"\1 -> tuple[int, list[int], Contributors]:"),
+    (r"(_(?:reduce_scatter|scatter)\(.*) -> tuple:", r"\1 -> tuple[Any, int, Contributors]:"),
+    (r"(_(?:reduce_scatter|scatter)_into\(.*) -> tuple:", r"\1 -> tuple[int, int, Contributors]:"),
+    (r"(_result\(self\)) -> object:", r"\1 -> Any:"),
     (r"Annotated\[NDArray\[(.*?)\], dict\(.*?\)\]", r"NDArray[\1]"),
-    (r"from typing import (Annotated, Any|Any|Annotated)\n", ""),
+    (r"from typing import (Annotated, )?(Any(, overload)?|Annotated)\n", ""),
 )
 
 

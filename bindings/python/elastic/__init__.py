@@ -46,6 +46,7 @@ from elastic._core import (
     RandomStream,
     Rate,
     ReduceOp,
+    Root,
     RunOutcome,
     SampleAverage,
     Sampler,
@@ -62,8 +63,12 @@ from elastic._core import (
     allreduce_async,
     average_by_samples,
     barrier,
+    barrier_async,
     broadcast,
+    broadcast_async,
     broadcast_from,
+    exscan,
+    exscan_async,
     generation,
     grouped_allreduce,
     grouped_allreduce_async,
@@ -74,13 +79,24 @@ from elastic._core import (
     local_size,
     members,
     rank,
+    reduce,
+    reduce_async,
+    scan,
+    scan_async,
     shutdown,
     size,
     step_times,
     tuning,
     worker_id,
 )
-from elastic.collectives import Gathered, Scattered, allgather, reduce_scatter
+from elastic.async_collectives import (
+    allgather_async,
+    alltoall_async,
+    gather_async,
+    reduce_scatter_async,
+    scatter_async,
+)
+from elastic.collectives import allgather, alltoall, gather, reduce_scatter, scatter
 from elastic.errors import (
     BelowMinimumError,
     Error,
@@ -97,6 +113,8 @@ from elastic.errors import (
     TimeoutError as TimeoutError,  # for type checkers, as it is not in __all__
     UnavailableError,
 )
+from elastic.pending import Pending, wait_all, wait_any
+from elastic.rows import Gathered, Scattered
 from elastic.state import State, run
 
 __version__ = "0.1.0"
@@ -147,11 +165,13 @@ __all__ = [
     "NotFiniteError",
     "NotInitializedError",
     "PRODUCT",
+    "Pending",
     "RandomStream",
     "Rate",
     "ReduceOp",
     "RefusedError",
     "RemovedError",
+    "Root",
     "RootLostError",
     "RunOutcome",
     "SUM",
@@ -171,12 +191,21 @@ __all__ = [
     "VirtualBatch",
     "Work",
     "allgather",
+    "allgather_async",
     "allreduce",
     "allreduce_async",
+    "alltoall",
+    "alltoall_async",
     "average_by_samples",
     "barrier",
+    "barrier_async",
     "broadcast",
+    "broadcast_async",
     "broadcast_from",
+    "exscan",
+    "exscan_async",
+    "gather",
+    "gather_async",
     "generation",
     "grouped_allreduce",
     "grouped_allreduce_async",
@@ -187,12 +216,21 @@ __all__ = [
     "local_size",
     "members",
     "rank",
+    "reduce",
+    "reduce_async",
     "reduce_scatter",
+    "reduce_scatter_async",
     "run",
+    "scan",
+    "scan_async",
+    "scatter",
+    "scatter_async",
     "shutdown",
     "size",
     "step_times",
     "tuning",
+    "wait_all",
+    "wait_any",
     "worker_id",
 ]
 

@@ -82,6 +82,36 @@ class Work:
     def contributors(self) -> Contributors:
         """The Contributors of the completed operation."""
 
+    def then(self, function: Callable[[Work], object]) -> None:
+        """
+        Calls ``function`` once, with this Work, when the operation is complete, successfully or not: on
+        a thread of the library, or at once on this one. Other operations wait meanwhile, so it should be
+        short. In it collectives and waits for other operations raise InvalidArgumentError. An exception
+        that leaves it goes to ``sys.unraisablehook``.
+        """
+
+    def _result(self) -> Any: ...
+
+def _wait_any(works: Sequence[Work]) -> int: ...
+
+def _wait_all(works: Sequence[Work]) -> None: ...
+
+class Root:
+    """
+    The root of a collective: a rank of the present view, or a worker. A rank is given as it is,
+    ``gather(block, 0)``, and means the worker that has it when the call begins.
+    """
+
+    def __init__(self, rank: int) -> None: ...
+
+    @staticmethod
+    def worker(id: int) -> Root:
+        """
+        The root that is this worker, one of ``members().workers``, whatever becomes of the ranks.
+        """
+
+    def __repr__(self) -> str: ...
+
 class Context:
     """One worker's membership in a job."""
 
@@ -155,17 +185,6 @@ class Context:
         results over the same contributors, or none was changed.
         """
 
-    def allreduce_async(self, name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
-        """
-        Starts an allreduce in place under a name, and returns its Work.
-
-        Names may be submitted in any order and from any thread; tensors that are ready together
-        travel together. Each member submits a name once before it is submitted again anywhere.
-        """
-
-    def grouped_allreduce_async(self, name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
-        """Starts a grouped_allreduce under a name, and returns its Work."""
-
     def broadcast(self, tensor: Tensor, root: int) -> Contributors:
         """
         Copies the tensor of rank ``root`` to all members, in place.
@@ -193,6 +212,113 @@ class Context:
 
     def barrier(self) -> Contributors:
         """Waits until every member has called it, and returns the Contributors."""
+
+    def _alltoall(self, tensor: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...
+
+    def _alltoall_into(self, tensor: Tensor, out: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int]) -> tuple[int, list[int], Contributors]: ...
+
+    def _gather(self, block: Tensor, root: int | Root, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...
+
+    def _gather_into(self, block: Tensor, out: Tensor, root: int | Root, row: Sequence[int]) -> tuple[int, list[int], Contributors]: ...
+
+    def _scatter(self, tensor: Tensor, root: int | Root, counts: Sequence[int] | None, to: Contributors | None) -> tuple[Any, int, Contributors]: ...
+
+    def _scatter_into(self, tensor: Tensor, out: Tensor, root: int | Root, counts: Sequence[int] | None, to: Contributors | None) -> tuple[int, int, Contributors]: ...
+
+    def reduce(self, tensor: Tensor, root: int | Root, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Contributors:
+        """
+        Combines the tensors of all members as an allreduce does; ``root`` alone gets the result, in
+        place or in ``out``. Other members' ``out`` is not used, and their tensors stay as they are.
+
+        Returns:
+            The Contributors.
+
+        Raises:
+            RootLostError: the root died before it had all tensors; call again.
+            MismatchError: there is no such rank, on all members.
+        """
+
+    def scan(self, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Contributors:
+        """
+        Combines the tensors of the members with lower ranks and of this one, element by element: each
+        member gets another result, in place or in ``out``. Ranks are those of the view that completes
+        the call. An average is over the tensors that are in it.
+
+        Returns:
+            The Contributors: all workers of that view.
+        """
+
+    def exscan(self, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Contributors:
+        """
+        As ``scan``, without the tensor of this member. Rank 0 gets the neutral element of ``op``: 0 of a
+        sum and an average, 1 of a product, the greatest value of a minimum, the least of a maximum.
+        """
+
+    @overload
+    def allreduce_async(self, name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
+        """
+        Starts an allreduce in place under a name, and returns its Work.
+
+        Names may be submitted in any order and from any thread; tensors that are ready together
+        travel together. Each member submits a name once before it is submitted again anywhere.
+        """
+
+    @overload
+    def allreduce_async(self, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Work:
+        """
+        Starts an allreduce in program order: the same calls in the same order on all members, among them
+        those that wait.
+        """
+
+    @overload
+    def grouped_allreduce_async(self, name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
+        """Starts a grouped_allreduce under a name, and returns its Work."""
+
+    @overload
+    def grouped_allreduce_async(self, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Work:
+        """Starts a grouped_allreduce in program order."""
+
+    def broadcast_async(self, tensor: Tensor, root: int | Root, *, name: str | None = None) -> Work:
+        """
+        Starts a broadcast, and returns its Work: in program order, or under a name.
+
+        With a name a root that is given as a rank is the worker that has it in the view in which the
+        call runs.
+        """
+
+    def _allgather_async(self, block: Tensor, row: Sequence[int], name: str | None = None) -> Work: ...
+
+    def _reduce_scatter_async(self, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, name: str | None = None) -> Work: ...
+
+    def _reduce_scatter_into_async(self, tensor: Tensor, out: Tensor, op: ReduceOp = ReduceOp.SUM, name: str | None = None) -> Work: ...
+
+    def _alltoall_async(self, tensor: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int], name: str | None = None) -> Work: ...
+
+    def _alltoall_into_async(self, tensor: Tensor, out: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int], name: str | None = None) -> Work: ...
+
+    def _gather_async(self, block: Tensor, root: int | Root, row: Sequence[int], name: str | None = None) -> Work: ...
+
+    def _scatter_async(self, tensor: Tensor, root: int | Root, counts: Sequence[int] | None, to: Contributors | None, name: str | None = None) -> Work: ...
+
+    def reduce_async(self, tensor: Tensor, root: int | Root, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None, *, name: str | None = None) -> Work:
+        """
+        Starts a reduce, and returns its Work: in program order, or under a name.
+        """
+
+    def scan_async(self, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None, *, name: str | None = None) -> Work:
+        """
+        Starts a scan, and returns its Work: in program order, or under a name.
+        """
+
+    def exscan_async(self, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None, *, name: str | None = None) -> Work:
+        """
+        Starts an exscan, and returns its Work: in program order, or under a name.
+        """
+
+    def barrier_async(self, *, name: str | None = None) -> Work:
+        """
+        Starts a barrier, and returns its Work: in program order, or under a name.
+        """
 
     def average_by_samples(self, sums: Sequence[Tensor], samples: int) -> SampleAverage:
         """
@@ -296,17 +422,6 @@ def grouped_allreduce(tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *,
     results over the same contributors, or none was changed.
     """
 
-def allreduce_async(name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
-    """
-    Starts an allreduce in place under a name, and returns its Work.
-
-    Names may be submitted in any order and from any thread; tensors that are ready together
-    travel together. Each member submits a name once before it is submitted again anywhere.
-    """
-
-def grouped_allreduce_async(name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
-    """Starts a grouped_allreduce under a name, and returns its Work."""
-
 def broadcast(tensor: Tensor, root: int) -> Contributors:
     """
     Copies the tensor of rank ``root`` to all members, in place.
@@ -334,6 +449,113 @@ def _reduce_scatter_into(tensor: Tensor, out: Tensor, op: ReduceOp = ReduceOp.SU
 
 def barrier() -> Contributors:
     """Waits until every member has called it, and returns the Contributors."""
+
+def _alltoall(tensor: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...
+
+def _alltoall_into(tensor: Tensor, out: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int]) -> tuple[int, list[int], Contributors]: ...
+
+def _gather(block: Tensor, root: int | Root, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...
+
+def _gather_into(block: Tensor, out: Tensor, root: int | Root, row: Sequence[int]) -> tuple[int, list[int], Contributors]: ...
+
+def _scatter(tensor: Tensor, root: int | Root, counts: Sequence[int] | None, to: Contributors | None) -> tuple[Any, int, Contributors]: ...
+
+def _scatter_into(tensor: Tensor, out: Tensor, root: int | Root, counts: Sequence[int] | None, to: Contributors | None) -> tuple[int, int, Contributors]: ...
+
+def reduce(tensor: Tensor, root: int | Root, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Contributors:
+    """
+    Combines the tensors of all members as an allreduce does; ``root`` alone gets the result, in
+    place or in ``out``. Other members' ``out`` is not used, and their tensors stay as they are.
+
+    Returns:
+        The Contributors.
+
+    Raises:
+        RootLostError: the root died before it had all tensors; call again.
+        MismatchError: there is no such rank, on all members.
+    """
+
+def scan(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Contributors:
+    """
+    Combines the tensors of the members with lower ranks and of this one, element by element: each
+    member gets another result, in place or in ``out``. Ranks are those of the view that completes
+    the call. An average is over the tensors that are in it.
+
+    Returns:
+        The Contributors: all workers of that view.
+    """
+
+def exscan(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Contributors:
+    """
+    As ``scan``, without the tensor of this member. Rank 0 gets the neutral element of ``op``: 0 of a
+    sum and an average, 1 of a product, the greatest value of a minimum, the least of a maximum.
+    """
+
+@overload
+def allreduce_async(name: str, tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
+    """
+    Starts an allreduce in place under a name, and returns its Work.
+
+    Names may be submitted in any order and from any thread; tensors that are ready together
+    travel together. Each member submits a name once before it is submitted again anywhere.
+    """
+
+@overload
+def allreduce_async(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None) -> Work:
+    """
+    Starts an allreduce in program order: the same calls in the same order on all members, among them
+    those that wait.
+    """
+
+@overload
+def grouped_allreduce_async(name: str, tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, *, prescale: float = 1.0, postscale: float = 1.0) -> Work:
+    """Starts a grouped_allreduce under a name, and returns its Work."""
+
+@overload
+def grouped_allreduce_async(tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Work:
+    """Starts a grouped_allreduce in program order."""
+
+def broadcast_async(tensor: Tensor, root: int | Root, *, name: str | None = None) -> Work:
+    """
+    Starts a broadcast, and returns its Work: in program order, or under a name.
+
+    With a name a root that is given as a rank is the worker that has it in the view in which the
+    call runs.
+    """
+
+def _allgather_async(block: Tensor, row: Sequence[int], name: str | None = None) -> Work: ...
+
+def _reduce_scatter_async(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, name: str | None = None) -> Work: ...
+
+def _reduce_scatter_into_async(tensor: Tensor, out: Tensor, op: ReduceOp = ReduceOp.SUM, name: str | None = None) -> Work: ...
+
+def _alltoall_async(tensor: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int], name: str | None = None) -> Work: ...
+
+def _alltoall_into_async(tensor: Tensor, out: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int], name: str | None = None) -> Work: ...
+
+def _gather_async(block: Tensor, root: int | Root, row: Sequence[int], name: str | None = None) -> Work: ...
+
+def _scatter_async(tensor: Tensor, root: int | Root, counts: Sequence[int] | None, to: Contributors | None, name: str | None = None) -> Work: ...
+
+def reduce_async(tensor: Tensor, root: int | Root, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None, *, name: str | None = None) -> Work:
+    """
+    Starts a reduce, and returns its Work: in program order, or under a name.
+    """
+
+def scan_async(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None, *, name: str | None = None) -> Work:
+    """
+    Starts a scan, and returns its Work: in program order, or under a name.
+    """
+
+def exscan_async(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None = None, *, name: str | None = None) -> Work:
+    """
+    Starts an exscan, and returns its Work: in program order, or under a name.
+    """
+
+def barrier_async(*, name: str | None = None) -> Work:
+    """
+    Starts a barrier, and returns its Work: in program order, or under a name.
+    """
 
 class Sampler:
     """

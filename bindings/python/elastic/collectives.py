@@ -1,36 +1,14 @@
-"""Collectives whose results have a size of their own: allgather and reduce_scatter."""
+"""Collectives whose results have a size of their own: allgather, reduce_scatter, alltoall, gather and
+scatter."""
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from elastic import _core
-from elastic._core import Context, Contributors, ReduceOp
-
-
-@dataclasses.dataclass(frozen=True)
-class Gathered:
-    """The result of an allgather."""
-
-    #: The blocks of all contributors, one after another in rank order along the first axis. An
-    #: array or tensor of the same kind as the block, on its device; with ``out``, a view of its
-    #: beginning.
-    values: Any
-    #: The rows of each contributor: the length of its block along the first axis.
-    counts: list[int]
-    contributors: Contributors
-
-
-@dataclasses.dataclass(frozen=True)
-class Scattered:
-    """The result of a reduce_scatter: this worker's part of the reduced tensor."""
-
-    #: The elements of the part, in one dimension; with ``out``, a view of its beginning.
-    values: Any
-    #: The place of the first value in the whole flattened tensor, in elements.
-    offset: int
-    contributors: Contributors
+from elastic._core import Context, Contributors, ReduceOp, Root
+from elastic.rows import Gathered, Rows, Scattered, beginning, beside
 
 
 def allgather(block: Any, out: Any = None, *, context: Context | None = None) -> Gathered:
@@ -48,20 +26,11 @@ def allgather(block: Any, out: Any = None, *, context: Context | None = None) ->
         MismatchError: the rows of the blocks differ in shape, on all members.
     """
     on = _core if context is None else context
-    row = _shape_of(block)[1:]
-    elements_of_row = 1
-    for length in row:
-        elements_of_row *= length
+    rows = Rows(block, "allgather", "block")
     if out is None:
-        values, counts, contributors = on._allgather(block, row)
-        values = _beside(block, values)
-    else:
-        count, counts, contributors = on._allgather_into(block, out, row)
-        values = out.reshape(-1)[:count]
-    if elements_of_row == 0:
-        return Gathered(values.reshape((0, *row)), [0 for _ in counts], contributors)
-    rows = [count // elements_of_row for count in counts]
-    return Gathered(values.reshape((sum(rows), *row)), rows, contributors)
+        return rows.gathered(*on._allgather(block, rows.shape))
+    count, counts, contributors = on._allgather_into(block, out, rows.shape)
+    return rows.gathered(beginning(out, count), counts, contributors)
 
 
 def reduce_scatter(
@@ -86,23 +55,101 @@ def reduce_scatter(
     on = _core if context is None else context
     if out is None:
         values, offset, contributors = on._reduce_scatter(tensor, op)
-        return Scattered(_beside(tensor, values), offset, contributors)
+        return Scattered(beside(tensor, values), offset, contributors)
     count, offset, contributors = on._reduce_scatter_into(tensor, out, op)
-    return Scattered(out.reshape(-1)[:count], offset, contributors)
+    return Scattered(beginning(out, count), offset, contributors)
 
 
-def _beside(tensor: Any, values: Any) -> Any:
-    """``values``, which are in host memory, on the device of ``tensor``."""
-    return values.to(tensor.device) if getattr(tensor, "is_cuda", False) else values
+def alltoall(
+    array: Any,
+    counts: Iterable[int] | None = None,
+    out: Any = None,
+    *,
+    to: Contributors | None = None,
+    context: Context | None = None,
+) -> Gathered:
+    """Gives each member a block of rows, and gets one from each, in rank order.
+
+    If a member dies, the call returns on the survivors: the blocks that they gave each other
+    without those of the dead or, if all survivors had those already, with them. ``contributors``
+    and ``counts`` of the result say which.
+
+    Args:
+        array: a contiguous array of shape ``(rows, ...)``, whose rows are the blocks, one after
+            another.
+        counts: the rows of each block; all members give counts, or none does. Without, all blocks
+            have the same size, the same on all members.
+        out: an array of the same element type that receives the blocks.
+        to: the worker that each block is for, such as ``elastic.members()``. Without, the members
+            as this program saw them when it last asked for rank, size, generation or members.
+
+    Raises:
+        MismatchError: on all members: the blocks of one do not fit its array or the number of
+            workers, rows differ in shape, or a member has no block because it has joined since.
+        InvalidArgumentError: the blocks have no room in ``out``.
+    """
+    on = _core if context is None else context
+    rows = Rows(array, "alltoall", "array")
+    elements = rows.elements(counts)
+    if out is None:
+        return rows.gathered(*on._alltoall(array, elements, to, rows.shape))
+    count, received, contributors = on._alltoall_into(array, out, elements, to, rows.shape)
+    return rows.gathered(beginning(out, count), received, contributors)
 
 
-def _shape_of(block: Any) -> tuple[int, ...]:
-    if hasattr(block, "shape"):
-        return tuple(block.shape)
-    try:
-        return tuple(memoryview(block).shape or ())
-    except TypeError:
-        raise TypeError(
-            f"allgather: the block is a {type(block).__module__}.{type(block).__qualname__}; give an "
-            "array of NumPy, a tensor of PyTorch, or an object with the buffer protocol"
-        ) from None
+def gather(
+    block: Any, root: int | Root, out: Any = None, *, context: Context | None = None
+) -> Gathered:
+    """Gives the root the blocks of all members, in rank order; others get no rows and no counts.
+
+    Args:
+        block: as for ``allgather``.
+        root: a rank of the present view, or ``Root.worker(id)``.
+        out: on the root, an array of the same element type that receives the blocks.
+
+    Raises:
+        RootLostError: on all members: the root died before it had all blocks, or is no member.
+        MismatchError: on all members: there is no such rank, or rows differ in shape.
+        InvalidArgumentError: the blocks have no room in ``out``; on the root alone.
+    """
+    on = _core if context is None else context
+    rows = Rows(block, "gather", "block")
+    if out is None:
+        return rows.gathered(*on._gather(block, root, rows.shape))
+    count, counts, contributors = on._gather_into(block, out, root, rows.shape)
+    return rows.gathered(beginning(out, count), counts, contributors)
+
+
+def scatter(
+    array: Any,
+    root: int | Root,
+    counts: Iterable[int] | None = None,
+    out: Any = None,
+    *,
+    to: Contributors | None = None,
+    context: Context | None = None,
+) -> Scattered:
+    """Gives each member a block of the root's rows.
+
+    Args:
+        array: on the root, as for ``alltoall``. On others only its element type and the shape of
+            its rows count: ``numpy.empty((0, 3))``, say.
+        root: a rank of the present view, or ``Root.worker(id)``.
+        counts: on the root, the rows of each block; without, all have the same size.
+        out: an array of the same element type that receives this member's block.
+        to: on the root, as for ``alltoall``.
+
+    Raises:
+        RootLostError: on all members: the root died before all survivors had their blocks, or is no
+            member.
+        MismatchError: on all members: there is no such rank, or the blocks do not fit.
+        InvalidArgumentError: on this member: its block has no room in ``out``, or is of no whole
+            rows.
+    """
+    on = _core if context is None else context
+    rows = Rows(array, "scatter", "array")
+    elements = rows.elements(counts)
+    if out is None:
+        return rows.scattered(*on._scatter(array, root, elements, to))
+    count, offset, contributors = on._scatter_into(array, out, root, elements, to)
+    return rows.scattered(beginning(out, count), offset, contributors)

@@ -13,6 +13,9 @@ using ContextClass = nb::class_<Context>;
 
 void bind_context(nb::module_& module, ContextClass& context);
 void bind_collectives(nb::module_& module, ContextClass& context);
+void bind_root(nb::module_& module);
+void bind_personal_collectives(nb::module_& module, ContextClass& context);
+void bind_async_collectives(nb::module_& module, ContextClass& context);
 void bind_work(nb::module_& module);
 void bind_step_group(nb::module_& module);
 void bind_state(nb::module_& module, ContextClass& context);

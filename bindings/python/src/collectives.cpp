@@ -1,19 +1,18 @@
 // Collectives, on the default context and as methods of Context.
-#include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
 #include "errors.hpp"
 #include "given_op.hpp"
+#include "taken_result.hpp"
 #include "tensors.hpp"
 #include "waiting.hpp"
-#include "work.hpp"
 
 namespace elastic::python {
 
@@ -52,8 +51,7 @@ nb::object allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::
   }
   const Tensor input = tensor_of(tensor, Access::kRead, "allreduce", "tensor");
   const Tensor output = tensor_of(out, Access::kWrite, "allreduce", "out");
-  const CudaStream stream =
-      output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
+  const CudaStream stream = stream_of(input, output);
   return nb::cast(
       waiting([&] { return context.allreduce(input.view, output.view, op, scale, stream); }));
 }
@@ -68,29 +66,6 @@ Contributors grouped_allreduce(Context& context, nb::sequence tensors, GivenOp g
   });
 }
 
-PendingWork allreduce_async(Context& context, const std::string& name, nb::handle tensor,
-                            GivenOp given_op, double prescale, double postscale) {
-  const ReduceOp op = given_op.in("allreduce_async");
-  Tensor given = kept(tensor_of(tensor, Access::kWrite, "allreduce_async", "tensor"));
-  Work work = waiting([&] {
-    return context.allreduce_async(name, given.view, op, Scale(prescale, postscale), given.stream);
-  });
-  return PendingWork(std::move(work), {std::move(given)});
-}
-
-PendingWork grouped_allreduce_async(Context& context, const std::string& name, nb::sequence tensors,
-                                    GivenOp given_op, double prescale, double postscale) {
-  const ReduceOp op = given_op.in("grouped_allreduce_async");
-  std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce_async");
-  for (Tensor& tensor : given) tensor = kept(std::move(tensor));
-  const std::vector<TensorView> views = views_of(given);
-  Work work = waiting([&] {
-    return context.grouped_allreduce_async(name, views, op, Scale(prescale, postscale),
-                                           stream_of(given));
-  });
-  return PendingWork(std::move(work), std::move(given));
-}
-
 Contributors broadcast(Context& context, nb::handle tensor, int root) {
   const Tensor given = tensor_of(tensor, Access::kWrite, "broadcast", "tensor");
   return waiting([&] { return context.broadcast(given.view, root, given.stream); });
@@ -101,38 +76,19 @@ Contributors broadcast_from(Context& context, nb::handle tensor, WorkerId root) 
   return waiting([&] { return context.broadcast_from(given.view, root, given.stream); });
 }
 
-/// Copies a result into a new array, of the kind that the caller gave.
-Tensor to_new_tensor(const Tensor& like, std::span<const std::byte> bytes) {
-  return call_python([&] {
-    Tensor made = new_tensor(like, bytes.size() / size_of(like.view.dtype));
-    if (!bytes.empty()) std::memcpy(made.view.data, bytes.data(), bytes.size());
-    return made;
-  });
-}
-
-using Row = std::vector<std::size_t>;
-
 nb::tuple allgather(Context& context, nb::handle block, const Row& row) {
   const Tensor given = tensor_of(block, Access::kRead, "allgather", "block");
-  Tensor values;
-  std::vector<std::size_t> counts;
-  const Contributors contributors = waiting([&] {
-    return context.allgather(
-        given.view,
-        [&](std::span<const std::byte> bytes, std::vector<std::size_t> counted) {
-          values = to_new_tensor(given, bytes);
-          counts = std::move(counted);
-        },
-        given.stream, row);
-  });
-  return nb::make_tuple(values.object, counts, contributors);
+  NewBlocks result(given);
+  return result.with(waiting([&] {
+    return context.allgather(given.view, Context::TakeGathered(std::ref(result)), given.stream,
+                             row);
+  }));
 }
 
 nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out, const Row& row) {
   const Tensor input = tensor_of(block, Access::kRead, "allgather", "block");
   const Tensor output = tensor_of(out, Access::kWrite, "allgather", "out");
-  const CudaStream stream =
-      output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
+  const CudaStream stream = stream_of(input, output);
   GatheredBlocks result =
       waiting([&] { return context.allgather(input.view, output.view, stream, row); });
   return nb::make_tuple(result.count, result.counts, result.contributors);
@@ -141,26 +97,18 @@ nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out, con
 nb::tuple reduce_scatter(Context& context, nb::handle data, GivenOp given_op) {
   const ReduceOp op = given_op.in("reduce_scatter");
   const Tensor given = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
-  Tensor values;
-  std::size_t offset = 0;
-  const Contributors contributors = waiting([&] {
-    return context.reduce_scatter(
-        given.view, op,
-        [&](std::span<const std::byte> bytes, std::size_t first) {
-          values = to_new_tensor(given, bytes);
-          offset = first;
-        },
-        given.stream);
-  });
-  return nb::make_tuple(values.object, offset, contributors);
+  NewPart result(given);
+  return result.with(waiting([&] {
+    return context.reduce_scatter(given.view, op, Context::TakeScattered(std::ref(result)),
+                                  given.stream);
+  }));
 }
 
 nb::tuple reduce_scatter_into(Context& context, nb::handle data, nb::handle out, GivenOp given_op) {
   const ReduceOp op = given_op.in("reduce_scatter");
   const Tensor input = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
   const Tensor output = tensor_of(out, Access::kWrite, "reduce_scatter", "out");
-  const CudaStream stream =
-      output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
+  const CudaStream stream = stream_of(input, output);
   const ScatteredPart part =
       waiting([&] { return context.reduce_scatter(input.view, output.view, op, stream); });
   return nb::make_tuple(part.count, part.offset, part.contributors);
@@ -207,14 +155,6 @@ exactly the members before the death or exactly the survivors, and is bit-identi
          nb::kw_only(), prescale, postscale,
          "Allreduces several tensors in place as one unit: after a failure either all of them hold "
          "the\nresults over the same contributors, or none was changed.");
-  define(module, context, "allreduce_async", &allreduce_async, arg("name"), arg("tensor").none(),
-         sum, nb::kw_only(), prescale, postscale,
-         "Starts an allreduce in place under a name, and returns its Work.\n\nNames may be "
-         "submitted in any order and from any thread; tensors that are ready together\ntravel "
-         "together. Each member submits a name once before it is submitted again anywhere.");
-  define(module, context, "grouped_allreduce_async", &grouped_allreduce_async, arg("name"),
-         arg("tensors"), sum, nb::kw_only(), prescale, postscale,
-         "Starts a grouped_allreduce under a name, and returns its Work.");
   define(module, context, "broadcast", &broadcast, arg("tensor").none(), arg("root"),
          "Copies the tensor of rank ``root`` to all members, in place.\n\nRaises:\n    "
          "RootLostError: the root died before any survivor had its data; call again.");

@@ -23,7 +23,7 @@ constexpr const char* kThrown = "_thrown";
 std::string in_python(const std::string& text) {
   constexpr std::string_view kName = "elastic: ";
   std::string result = text.starts_with(kName) ? text.substr(kName.size()) : text;
-  for (const std::string_view scope : {"elastic::", "State::", "Options::"}) {
+  for (const std::string_view scope : {"elastic::", "State::", "Options::", "Work::"}) {
     for (auto at = result.find(scope); at != std::string::npos; at = result.find(scope, at)) {
       result.replace(at, scope.size(), std::string(scope.substr(0, scope.size() - 2)) + ".");
     }

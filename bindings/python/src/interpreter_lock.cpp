@@ -51,6 +51,13 @@ HeldLock::HeldLock() {
   state_ = PyGILState_Ensure();
 }
 
+OfferedLock::OfferedLock() {
+  ++asking;
+  held_ = !ending || ends_it;
+  if (held_) state_ = PyGILState_Ensure();
+  --asking;
+}
+
 void sleep_until_exit() noexcept {
   for (;;) ::pause();
 }

@@ -34,6 +34,25 @@ class HeldLock {
   PyGILState_STATE state_;
 };
 
+/// Held for as long as this lives, unless the interpreter is ending: for a thread of the library,
+/// which the end of the process waits for.
+class OfferedLock {
+ public:
+  OfferedLock();
+  ~OfferedLock() {
+    if (held_) PyGILState_Release(state_);
+  }
+  OfferedLock(const OfferedLock&) = delete;
+  OfferedLock& operator=(const OfferedLock&) = delete;
+
+  /// Whether it is held.
+  explicit operator bool() const noexcept { return held_; }
+
+ private:
+  bool held_ = false;
+  PyGILState_STATE state_{};
+};
+
 /// For a thread that Python makes exit: its frames would release a lock that it does not hold.
 [[noreturn]] void sleep_until_exit() noexcept;
 

@@ -26,9 +26,12 @@ NB_MODULE(_core, module) {
       .value("LOGICAL_XOR", elastic::ReduceOp::kLogicalXor)
       .value("ADASUM", elastic::ReduceOp::kAdasum);
   python::bind_work(module);
+  python::bind_root(module);
   python::ContextClass context(module, "Context", "One worker's membership in a job.");
   python::bind_context(module, context);
   python::bind_collectives(module, context);
+  python::bind_personal_collectives(module, context);
+  python::bind_async_collectives(module, context);
   python::bind_training(module);
   python::bind_finite_check(module);
   python::bind_gradient_compressor(module);

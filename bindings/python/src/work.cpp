@@ -5,9 +5,12 @@
 #include <utility>
 
 #include <elastic/error.hpp>
+#include <elastic/work.hpp>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "errors.hpp"
+#include "interpreter_lock.hpp"
 #include "waiting.hpp"
 
 namespace elastic::python {
@@ -44,10 +47,65 @@ bool wait_for(PendingWork& pending, double seconds) {
   return complete;
 }
 
+/// A function of Python that the library calls when the operation is complete. It may never do so;
+/// then the function lives as long as the process.
+class Continuation {
+ public:
+  Continuation(nb::object pending, nb::object function)
+      : pending_(pending.release()), function_(function.release()) {}
+
+  /// Called by a thread without the GIL, once.
+  void operator()() const {
+    const OfferedLock lock;
+    if (!lock) return;
+    const nb::object pending = nb::steal(pending_);
+    const nb::object function = nb::steal(function_);
+    try {
+      function(pending);
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable(function);
+#ifdef __GLIBCXX__
+    } catch (abi::__forced_unwind&) {
+      sleep_until_exit();
+#endif
+    }
+  }
+
+ private:
+  nb::handle pending_;
+  nb::handle function_;
+};
+
+void then(nb::handle pending, nb::callable function) {
+  const Work& work = nb::cast<PendingWork&>(pending).work();
+  const Continuation continuation(nb::borrow(pending), std::move(function));
+  const ReleasedLock released;
+  work.then([continuation](const Work& /*work*/) { continuation(); });
+}
+
+std::vector<Work> works_of(const std::vector<PendingWork*>& pending) {
+  std::vector<Work> works;
+  for (const PendingWork* const each : pending) works.push_back(each->work());
+  return works;
+}
+
+std::size_t wait_any(const std::vector<PendingWork*>& pending) {
+  const std::vector<Work> works = works_of(pending);
+  const std::size_t first = waiting([&] { return elastic::wait_any(works); });
+  pending[first]->release_if_complete();
+  return first;
+}
+
+void wait_all(const std::vector<PendingWork*>& pending) {
+  const std::vector<Work> works = works_of(pending);
+  waiting([&] { elastic::wait_all(works); });
+  for (PendingWork* const each : pending) each->release_if_complete();
+}
+
 }  // namespace
 
-PendingWork::PendingWork(Work work, std::vector<Tensor> tensors)
-    : work_(std::move(work)), tensors_(std::move(tensors)) {
+PendingWork::PendingWork(Work work, std::vector<Tensor> tensors, Result result)
+    : work_(std::move(work)), tensors_(std::move(tensors)), result_(std::move(result)) {
   if (!forgotten().empty()) forget_completed();
 }
 
@@ -57,6 +115,11 @@ PendingWork::~PendingWork() {
 
 void PendingWork::release_if_complete() {
   if (work_.ready()) tensors_.clear();
+}
+
+nb::object PendingWork::take_result() {
+  if (!result_) return nb::none();
+  return std::exchange(result_, {})();
 }
 
 void bind_work(nb::module_& module) {
@@ -92,7 +155,17 @@ void bind_work(nb::module_& module) {
           "Returns whether the operation is complete, without waiting.")
       .def_prop_ro(
           "contributors", [](const PendingWork& pending) { return pending.work().contributors(); },
-          "The Contributors of the completed operation.");
+          "The Contributors of the completed operation.")
+      .def("then", &then, nb::arg("function"),
+           nb::sig("def then(self, function: typing.Callable[[Work], object]) -> None"),
+           "Calls ``function`` once, with this Work, when the operation is complete, successfully "
+           "or not: on\na thread of the library, or at once on this one. Other operations wait "
+           "meanwhile, so it should be\nshort. In it collectives and waits for other operations "
+           "raise InvalidArgumentError. An exception\nthat leaves it goes to "
+           "``sys.unraisablehook``.")
+      .def("_result", &PendingWork::take_result);
+  module.def("_wait_any", &wait_any, nb::arg("works"));
+  module.def("_wait_all", &wait_all, nb::arg("works"));
 }
 
 }  // namespace elastic::python

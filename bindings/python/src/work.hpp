@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include <elastic/work.hpp>
+#include <nanobind/nanobind.h>
 
 #include "tensors.hpp"
 
@@ -12,7 +14,10 @@ namespace elastic::python {
 /// complete, also if Python forgets it before.
 class PendingWork {
  public:
-  PendingWork(Work work, std::vector<Tensor> tensors);
+  /// Makes the result of the complete operation, once, with the GIL: a tuple.
+  using Result = std::function<nb::object()>;
+
+  PendingWork(Work work, std::vector<Tensor> tensors, Result result = {});
   PendingWork(PendingWork&&) = default;
   PendingWork(const PendingWork&) = delete;
   PendingWork& operator=(PendingWork&&) = delete;
@@ -21,10 +26,13 @@ class PendingWork {
   const Work& work() const noexcept { return work_; }
   /// Forgets the tensors, if the operation is complete.
   void release_if_complete();
+  /// Makes the result besides the contributors, which only the first call has.
+  nb::object take_result();
 
  private:
   Work work_;
   std::vector<Tensor> tensors_;
+  Result result_;
 };
 
 }  // namespace elastic::python
