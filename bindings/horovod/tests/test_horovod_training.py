@@ -86,7 +86,9 @@ def clipping_and_mistakes() -> None:
         model(torch.ones(1, 2)).sum().backward()
     optimizer.step()
     for options, kind in (
-        ({"op": hvd.Adasum}, NotImplementedError),
+        ({"op": hvd.Adasum, "gradient_predivide_factor": 2.0}, ValueError),
+        ({"op": hvd.Adasum, "compression": object()}, ValueError),
+        ({"op": hvd.Max}, ValueError),
         ({"compression": object()}, ValueError),
         ({"backward_passes_per_step": 0}, ValueError),
     ):

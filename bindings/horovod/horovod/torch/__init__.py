@@ -37,7 +37,7 @@ from horovod.common.process_sets import (
     remove_process_set,
 )
 from horovod.torch import elastic
-from horovod.torch.absent import alltoall, alltoall_async, join, start_timeline, stop_timeline
+from horovod.torch.absent import join, start_timeline, stop_timeline
 from horovod.torch.allgather import (
     allgather,
     allgather_async,
@@ -55,6 +55,7 @@ from horovod.torch.allreduce import (
     grouped_allreduce_async,
     grouped_allreduce_async_,
 )
+from horovod.torch.alltoall import alltoall, alltoall_async
 from horovod.torch.broadcast import broadcast, broadcast_, broadcast_async, broadcast_async_
 from horovod.torch.compression import Compression
 from horovod.torch.functions import (

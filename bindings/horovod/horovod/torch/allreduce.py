@@ -80,7 +80,7 @@ def grouped_allreduce_async(
         average: the older form of ``op``: True is Average, False is Sum.
         name: operations with names may be started in any order, those without in the same order on
             all ranks.
-        op: Average (the default), Sum, Min, Max or Product.
+        op: Average (the default), Sum, Min, Max, Product or, for floats, Adasum.
         prescale_factor: multiplies the tensors before.
         postscale_factor: multiplies the results.
     """

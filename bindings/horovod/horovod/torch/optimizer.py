@@ -14,6 +14,7 @@ from horovod.common import basics
 from horovod.common.exceptions import as_horovod_errors
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch import tensors as t
+from horovod.torch.adasum_optimizer import adasum_optimizer
 from horovod.torch.compression import Compression
 from horovod.torch.handles import in_order
 
@@ -139,14 +140,15 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     sparse_as_dense: bool = False,
     process_set: Any = global_process_set,
 ) -> Any:
-    """Wraps an optimizer so that ``step`` uses gradients averaged over all members.
+    """Wraps an optimizer so that ``step`` uses gradients averaged over all members. With ``op=Adasum``
+    each member makes a step by its own gradients, and the members' steps are combined instead.
 
     Args:
         optimizer: it is changed, and returned.
         named_parameters: ``model.named_parameters()``: the names under which gradients travel.
         compression: Compression.none, Compression.fp16, or a Compressor of the script's own.
         backward_passes_per_step: gradients of so many backward passes are added up.
-        op: Average or Sum.
+        op: Average, Sum or Adasum.
         gradient_predivide_factor: divides gradients before the average and multiplies them after.
         num_groups: the older name of ``groups``.
         groups: a number of groups that travel as one unit, or lists of parameters.
@@ -161,6 +163,8 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     if num_groups:
         warnings.warn("num_groups has been replaced by groups", DeprecationWarning, stacklevel=2)
     named = _named(optimizer, named_parameters)
+    if op is t.Adasum:
+        return adasum_optimizer(optimizer, named, compression, gradient_predivide_factor)
     wrapped = elastic.torch.DistributedOptimizer(
         optimizer,
         named,

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 import elastic
+from horovod.common.absent import refuse
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.allgather import grouped_allgather
@@ -57,6 +58,8 @@ def _start(
 ) -> Handle:
     check_process_set(process_set)
     op = t.op_of(op)
+    if op is t.Adasum:
+        refuse("reducescatter of op=hvd.Adasum", "use hvd.allreduce, or op=hvd.Average")
     given = [t.copy_of(tensor, "reducescatter") for tensor in tensors]
     if not given or any(tensor.dim() == 0 for tensor in given):
         raise ValueError(

@@ -9,7 +9,6 @@ import torch
 
 import elastic
 from horovod.common import basics
-from horovod.common.absent import refuse
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.root import CLAIM_LENGTH, Root, claim, root_in
 
@@ -17,7 +16,7 @@ from horovod.common.root import CLAIM_LENGTH, Root, claim, root_in
 class Op:
     """A reduction, by Horovod's name."""
 
-    def __init__(self, name: str, op: elastic.ReduceOp | None) -> None:
+    def __init__(self, name: str, op: elastic.ReduceOp) -> None:
         self.name = name
         self.op = op
 
@@ -30,7 +29,7 @@ Sum = Op("Sum", elastic.SUM)
 Min = Op("Min", elastic.MIN)
 Max = Op("Max", elastic.MAX)
 Product = Op("Product", elastic.PRODUCT)
-Adasum = Op("Adasum", None)
+Adasum = Op("Adasum", elastic.ADASUM)
 
 _SUPPORTED = (
     torch.uint8,
@@ -53,9 +52,9 @@ def op_of(op: Op | None, average: bool | None = None) -> Op:
     if op is None:
         op = Sum if average is False else Average
     if not isinstance(op, Op):
-        raise ValueError(f"op is {op!r}; it is one of hvd.Average, Sum, Min, Max and Product")
-    if op is Adasum:
-        refuse("op=hvd.Adasum", "use hvd.Average")
+        raise ValueError(
+            f"op is {op!r}; it is one of hvd.Average, Sum, Min, Max, Product and Adasum"
+        )
     return op
 
 
@@ -64,7 +63,6 @@ def check_initialized() -> None:
 
 
 def native(op: Op) -> elastic.ReduceOp:
-    assert op.op is not None  # op_of has refused the one without
     return op.op
 
 
