@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
@@ -61,16 +62,15 @@ def collectives() -> None:
         dist.broadcast(tensor, 0 if rank == 0 else 1)
     with pytest.raises(NotImplementedError, match="'elastic' has no send"):
         dist.send(tensor, (rank + 1) % n)
-    with pytest.raises(NotImplementedError, match="'elastic' has no gather"):
-        dist.gather_object(1, [None] * n if rank == 0 else None)
-    with pytest.raises(NotImplementedError, match="'elastic' has no scatter"):
-        dist.scatter_object_list([None], [1] * n if rank == 0 else None)
     with pytest.raises(NotImplementedError, match="'elastic' has no .*(batch_isend_irecv|send)"):
         dist.batch_isend_irecv([dist.P2POp(dist.isend, tensor, (rank + 1) % n)])
     with pytest.raises((ValueError, RuntimeError), match="monitored_barrier"):  # PyTorch's own
         dist.monitored_barrier()
-    with pytest.raises(NotImplementedError, match="no reduction BXOR"):
-        dist.all_reduce(torch.ones(1, dtype=torch.int32), op=dist.ReduceOp.BXOR)
+    bits = torch.full((1,), 1 << rank)
+    dist.all_reduce(bits, op=dist.ReduceOp.BXOR)
+    assert bits == (1 << n) - 1
+    with pytest.raises(NotImplementedError, match="no reduction NORM"):
+        elastic.torch.process_group._operation(types.SimpleNamespace(reduceOp="NORM"))
     with pytest.raises(NotImplementedError, match="a group of 1"):
         dist.new_group([rank])
     with pytest.raises(elastic.InvalidArgumentError, match=rf"{n} contributed"):

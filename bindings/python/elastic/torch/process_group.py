@@ -9,6 +9,9 @@ import torch
 import torch.distributed as dist
 
 import elastic
+from elastic.torch.group_blocks import BlockCollectives
+from elastic.torch.group_members import GroupMembers
+from elastic.torch.group_work import Part, complete, is_asynchronous, started
 
 #: What torch.distributed reduces with, by its name there.
 _OPERATIONS = {
@@ -29,18 +32,10 @@ _BY_VALUE = {
 }
 #: What a process group has and this one lacks, in versions 1.13 and 2.15 of PyTorch.
 _LACKING = (
-    "all_to_all_single",
     "all_to_all_single_coalesced",
-    "alltoall",
-    "alltoall_base",
-    "gather",
-    "gather_into_tensor",
-    "gather_single",
     "monitored_barrier",
     "recv",
     "recv_anysource",
-    "reduce",
-    "scatter",
     "send",
     "split_group",
 )
@@ -79,37 +74,32 @@ class _Store(dist.Store):
         pass
 
 
-#: An id that is no worker's.
-_NO_WORKER = 0
-
 #: PyTorch keeps only its part in C++ alive.
 _STORE = _Store()
 
 
-class ProcessGroup(dist.ProcessGroup):
-    """All members of the job. Each operation is complete when its call returns.
+class ProcessGroup(BlockCollectives, dist.ProcessGroup):
+    """All members of the job. An operation is complete when its call returns, unless the program
+    asked for an asynchronous one.
 
     ``rank()`` and ``size()`` are those of the membership of the moment: they change when a worker is
     lost, and at a ``commit``. A number of a rank means the worker that had it when the program last
-    asked for one of the two, or when the last operation that is no broadcast was completed: PyTorch
+    asked for one of the two, or when it last waited for an operation that is no broadcast: PyTorch
     asks once, and then makes several broadcasts.
     """
 
     def __init__(self) -> None:
         super().__init__(elastic.rank(), elastic.size())
         self._group_name = "elastic"
-        #: By whose ranks the program names workers.
-        self._members = elastic.members()
+        self._named = GroupMembers()
 
     def rank(self) -> int:
         """-1 before this worker is a member."""
-        self._members = elastic.members()
-        workers, own = self._members.workers, elastic.worker_id()
+        workers, own = self._named.ask().workers, elastic.worker_id()
         return workers.index(own) if own in workers else -1
 
     def size(self) -> int:
-        self._members = elastic.members()
-        return len(self._members)
+        return len(self._named.ask())
 
     def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
         return "elastic"
@@ -136,98 +126,60 @@ class ProcessGroup(dist.ProcessGroup):
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
         operation = _operation(opts)
         _in_place(tensors, "all_reduce")
+        if is_asynchronous(opts):
+            with torch.no_grad():
+                work = elastic.grouped_allreduce_async(tensors, operation)
+            return started([Part(work, lambda: self._see(work))], tensors, opts)
         if len(tensors) == 1 and not tensors[0].requires_grad:
-            self._members = elastic.allreduce(tensors[0], operation)
+            self._named.last = elastic.allreduce(tensors[0], operation)
         else:
             with torch.no_grad():
-                self._members = elastic.grouped_allreduce(tensors, operation)
-        if getattr(opts, "asyncOp", True):
-            return _complete(tensors)
-        return None  # what newer versions of PyTorch take from a call that has waited
+                self._named.last = elastic.grouped_allreduce(tensors, operation)
+        if hasattr(opts, "asyncOp"):
+            return None  # what newer versions of PyTorch take from a call that has waited
+        return complete(tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
         return self.allreduce(tensors, opts)
 
+    def _see(self, work: Any) -> None:
+        self._named.last = work.wait()
+
     def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> Any:
+        root = opts.rootRank
+        given = _in_place(tensors, "broadcast")
+        if is_asynchronous(opts):
+            return started([self._copying(root, tensor) for tensor in given], tensors, opts)
+        with torch.no_grad(), self._named.errors_of_root("broadcast", root):
+            for tensor in given:
+                elastic.broadcast_from(tensor, self._named.worker(root))
+        return complete(tensors)
+
+    def _copying(self, root: int, tensor: torch.Tensor) -> Part:
         with torch.no_grad():
-            for tensor in _in_place(tensors, "broadcast"):
-                self._copy_from(opts.rootRank, tensor)
-        return _complete(tensors)
+            work = elastic.broadcast_async(tensor, self._named.root(root))
 
-    def _copy_from(self, root: int, tensor: torch.Tensor) -> None:
-        """Copies from the worker that the program means by ``root``, whatever becomes of the ranks."""
-        workers = self._members.workers
-        is_rank = 0 <= root < len(workers)
-        try:
-            elastic.broadcast_from(tensor, workers[root] if is_rank else _NO_WORKER)
-        except elastic.RootLostError as error:
-            self._members = elastic.members()
-            if not is_rank and "is no member" in str(error):  # and no other rank meant one that was
-                raise elastic.InvalidArgumentError(
-                    f"broadcast: root {root} is no rank; there are {len(workers)}"
-                ) from None
-            raise elastic.RootLostError(
-                f"broadcast: the worker with rank {root} is lost; call again, by the present numbers "
-                f"of torch.distributed.get_rank() ({error})"
-            ) from None
-        except elastic.MismatchError as error:
-            self._members = elastic.members()
-            raise elastic.MismatchError(
-                "broadcast: the ranks gave different roots, or tensors of different sizes, or the "
-                "members have changed and the same number meant different workers: call again, by "
-                f"the present numbers of torch.distributed.get_rank() ({error})"
-            ) from None
+        def finish() -> None:
+            with self._named.errors_of_root("broadcast", root):
+                work.wait()
 
-    def _blocks(self, block: torch.Tensor, alike: list[int], otherwise: str) -> Any:
-        """Gathers blocks of members that all give the same numbers ``alike``; an error on all of
-        them, with the text ``otherwise``, if one does not."""
-        try:
-            return elastic._core._allgather(block, alike)
-        except elastic.MismatchError as error:
-            self._members = elastic.members()
-            raise elastic.MismatchError(f"{otherwise} ({error})") from None
+        return Part(work, finish)
 
-    def allgather(
-        self,
-        outputs: Sequence[Sequence[torch.Tensor]],
-        inputs: Sequence[torch.Tensor],
-        opts: Any = None,
-    ) -> Any:
-        for blocks, tensor in zip(outputs, inputs):
-            rows = self._gather(tensor, len(blocks), "all_gather")
-            with torch.no_grad():
-                for block, row in zip(blocks, rows):
-                    block.copy_(row.view(block.shape))
-        return _complete(outputs)
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Any:
+        operation = _operation(opts)
+        given = _in_place(tensors, "reduce")
+        parts = [self._reducing(opts.rootRank, tensor, operation) for tensor in given]
+        return started(parts, tensors, opts)
 
-    def allgather_coalesced(
-        self,
-        outputs: Sequence[Sequence[torch.Tensor]],
-        inputs: Sequence[torch.Tensor],
-        opts: Any = None,
-    ) -> Any:
-        # One list of outputs for each rank, with one tensor for each input.
-        return self.allgather(list(zip(*outputs)), inputs, opts)
+    def _reducing(self, root: int, tensor: torch.Tensor, operation: elastic.ReduceOp) -> Part:
+        with torch.no_grad():
+            work = elastic.reduce_async(tensor, self._named.root(root), operation)
 
-    def all_gather_single(
-        self, output: torch.Tensor, tensor: torch.Tensor, *opts: Any
-    ) -> Any:
-        if tensor.numel() > 0:
-            rows = self._gather(tensor, output.numel() // tensor.numel(), "all_gather_into_tensor")
-            with torch.no_grad():
-                output.copy_(rows.view(output.shape))
-        return _complete([output])
+        def finish() -> None:
+            with self._named.errors_of_root("reduce", root):
+                self._see(work)
 
-    _allgather_base = all_gather_single
-
-    def all_gather_single_coalesced(
-        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], *opts: Any
-    ) -> Any:
-        for output, tensor in zip(outputs, inputs):
-            self.all_gather_single(output, tensor)
-        return _complete(outputs)
-
-    allgather_into_tensor_coalesced = all_gather_single_coalesced
+        return Part(work, finish)
 
     def reduce_scatter(
         self,
@@ -235,66 +187,54 @@ class ProcessGroup(dist.ProcessGroup):
         inputs: Sequence[Sequence[torch.Tensor]],
         opts: Any = None,
     ) -> Any:
-        for output, parts in zip(outputs, inputs):
-            flat = torch.cat([part.detach().reshape(-1) for part in parts])
-            self._scatter(output, flat, opts, "reduce_scatter")
-        return _complete(outputs)
+        operation = _operation(opts)
+        parts = [
+            part
+            for output, blocks in zip(outputs, inputs)
+            for part in self._scatter_sum(
+                output,
+                torch.cat([block.detach().reshape(-1) for block in blocks]),
+                operation,
+                "reduce_scatter",
+            )
+        ]
+        return started(parts, outputs, opts)
 
     def reduce_scatter_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> Any:
-        self._scatter(output, tensor.detach().reshape(-1), opts, "reduce_scatter_tensor")
-        return _complete([output])
+        return self.reduce_scatter_single_coalesced([output], [tensor], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
     ) -> Any:
-        for output, tensor in zip(outputs, inputs):
-            self.reduce_scatter_single(output, tensor, opts)
-        return _complete(outputs)
+        operation = _operation(opts)
+        parts = [
+            part
+            for output, tensor in zip(outputs, inputs)
+            for part in self._scatter_sum(
+                output, tensor.detach().reshape(-1), operation, "reduce_scatter_tensor"
+            )
+        ]
+        return started(parts, outputs, opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def barrier(self, opts: Any = None) -> Any:
-        self._members = elastic.barrier()
-        return _complete([])
-
-    def _gather(self, tensor: torch.Tensor, ranks: int, call: str) -> torch.Tensor:
-        """The tensors of all members, a row for each."""
-        block = tensor.detach().reshape(-1).contiguous()
-        values, _, contributors = self._blocks(
-            block,
-            [len(block), ranks],
-            f"{call}: the ranks gave tensors of different sizes, or for different numbers of ranks: "
-            "the members may have changed; call again with tensors for "
-            "torch.distributed.get_world_size() ranks",
-        )
-        self._members = contributors
-        if len(contributors) != ranks:
-            raise _wrong_size(call, ranks, len(contributors))
-        rows: torch.Tensor = values.reshape(ranks, -1)
-        return rows
-
-    def _scatter(self, output: torch.Tensor, flat: torch.Tensor, opts: Any, call: str) -> None:
-        """This rank's part of a sum."""
-        count = output.numel()
-        if count == 0:
-            return
-        part = elastic.reduce_scatter(flat.contiguous(), _operation(opts))
-        self._members = part.contributors
-        ranks = flat.numel() // count
-        if part.values.numel() != count or len(part.contributors) != ranks:
-            raise _wrong_size(call, ranks, len(part.contributors))
-        with torch.no_grad():
-            output.copy_(part.values.view(output.shape))
+        if is_asynchronous(opts):
+            work = elastic.barrier_async()
+            return started([Part(work, lambda: self._see(work))], [], opts)
+        self._named.last = elastic.barrier()
+        return complete([])
 
 
 def _lacks(what: str) -> NotImplementedError:
     return NotImplementedError(
-        f"the process group 'elastic' has no {what}; it has all_reduce, broadcast, all_gather, "
-        "reduce_scatter, their forms for one tensor, coalesced and for objects, and barrier"
+        f"the process group 'elastic' has no {what}; it has all_reduce, broadcast, reduce, all_gather, "
+        "reduce_scatter, all_to_all, gather, scatter, their forms for one tensor and for objects, and "
+        "barrier"
     )
 
 
@@ -308,14 +248,6 @@ def _refusal(name: str) -> Callable[..., Any]:
 
 for _name in _LACKING:
     setattr(ProcessGroup, _name, _refusal(_name))
-
-
-def _wrong_size(call: str, expected: int, contributed: int) -> elastic.Error:
-    return elastic.InvalidArgumentError(
-        f"{call}: the tensors are for {expected} ranks, and {contributed} contributed: the members "
-        "have changed, or the sizes are wrong; call again with tensors for "
-        "torch.distributed.get_world_size() ranks"
-    )
 
 
 def _operation(opts: Any) -> elastic.ReduceOp:
@@ -339,13 +271,6 @@ def _in_place(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
                 "tensor.contiguous()"
             )
     return list(tensors)
-
-
-def _complete(result: Any) -> Any:
-    """A finished operation. A Work of Python's own hangs the DistributedDataParallel of 1.13."""
-    future: torch.futures.Future[Any] = torch.futures.Future()
-    future.set_result(result)
-    return torch._C._distributed_c10d._create_work_from_future(future)
 
 
 def _make_process_group(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroup:
