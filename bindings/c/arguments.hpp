@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <elastic/error.hpp>
+#include <elastic/results.hpp>
+#include <elastic/root.hpp>
 #include <elastic/types.hpp>
 
 #include "elastic.h"
@@ -46,6 +48,26 @@ inline std::vector<TensorView> tensors_of(const elastic_tensor* tensors, size_t 
 
 inline ReduceOp op_of(elastic_op op, const char* call) {
   return checked<ReduceOp>(op, ELASTIC_ADASUM, call, "operation");
+}
+
+inline Root root_of(elastic_root root) {
+  return root.worker != 0 ? Root::worker(root.worker) : Root(root.rank);
+}
+
+/// Refers to the counts of `blocks`.
+inline BlocksView blocks_of(const elastic_blocks* blocks, const char* call) {
+  require(blocks, call, "blocks");
+  if (blocks->count > 0) require(blocks->counts, call, "counts of the blocks");
+  return {tensor_of(&blocks->data, call, "data of the blocks"),
+          {blocks->counts, blocks->count},
+          blocks->to != nullptr ? blocks->to->value : Contributors(),
+          {}};
+}
+
+/// Writes as many counts as the caller has room for.
+inline void fill_counts(size_t* out, size_t room, const std::vector<std::size_t>& counts) {
+  if (out == nullptr) return;
+  std::copy_n(counts.begin(), std::min(room, counts.size()), out);
 }
 
 inline void fill(elastic_contributors* out, Contributors value) {

@@ -1,11 +1,9 @@
-// Collectives, their results, and asynchronous allreduces.
-#include <chrono>
-#include <cstdint>
-#include <limits>
+// Collectives and their results.
 #include <utility>
 #include <vector>
 
 #include "arguments.hpp"
+#include "gathered_taker.hpp"
 #include "guard.hpp"
 #include "handles.hpp"
 
@@ -131,18 +129,10 @@ elastic_code elastic_allgather_take(elastic_context* context, const elastic_tens
                                     elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_allgather_take";
   return guarded([&] {
-    require(reinterpret_cast<const void*>(take), kCall, "take");
-    // The call is complete on all members by then, so that what `take` returns, which is raised
-    // after it, is between this program and its caller.
-    elastic_code code = ELASTIC_OK;
-    forget_exception();
-    elastic::Contributors its = context_of(context).allgather(
-        tensor_of(block, kCall, "block"),
-        [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
-          code = take(user, values.data(), values.size(), counts.data(), counts.size());
-        },
-        {stream});
-    raise_code(code, "elastic_allgather_take's function");
+    GatheredTaker taker(take, user, kCall);
+    elastic::Contributors its =
+        context_of(context).allgather(tensor_of(block, kCall, "block"), taker.function(), {stream});
+    taker.raise();
     fill(contributors, std::move(its));
   });
 }
@@ -159,54 +149,4 @@ elastic_code elastic_reduce_scatter(elastic_context* context, const elastic_tens
     fill(offset, part.offset);
     fill(contributors, std::move(part.contributors));
   });
-}
-
-elastic_code elastic_allreduce_async(elastic_context* context, const char* name,
-                                     const elastic_tensor* tensors, size_t count, elastic_op op,
-                                     void* stream, elastic_work** work) {
-  constexpr const char* kCall = "elastic_allreduce_async";
-  return guarded([&] {
-    require(name, kCall, "name");
-    require(work, kCall, "work");
-    *work = new elastic_work{context_of(context).grouped_allreduce_async(
-        name, tensors_of(tensors, count, kCall), op_of(op, kCall), {stream})};
-  });
-}
-
-elastic_code elastic_scaled_allreduce_async(elastic_context* context, const char* name,
-                                            const elastic_tensor* tensors, size_t count,
-                                            elastic_op op, double before, double after,
-                                            void* stream, elastic_work** work) {
-  constexpr const char* kCall = "elastic_scaled_allreduce_async";
-  return guarded([&] {
-    require(name, kCall, "name");
-    require(work, kCall, "work");
-    *work = new elastic_work{context_of(context).grouped_allreduce_async(
-        name, tensors_of(tensors, count, kCall), op_of(op, kCall), elastic::Scale(before, after),
-        {stream})};
-  });
-}
-
-elastic_code elastic_work_wait(const elastic_work* work, elastic_contributors* contributors) {
-  return guarded([&] {
-    require(work, "elastic_work_wait", "work");
-    fill(contributors, work->value.wait());
-  });
-}
-
-elastic_code elastic_work_wait_for(const elastic_work* work, uint64_t nanoseconds, int* complete) {
-  return guarded([&] {
-    require(work, "elastic_work_wait_for", "work");
-    require(complete, "elastic_work_wait_for", "complete");
-    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-    const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(nanoseconds, kMost));
-    *complete = work->value.wait_for(std::chrono::nanoseconds(most)) ? 1 : 0;
-  });
-}
-
-int elastic_work_is_complete(const elastic_work* work) {
-  return work != nullptr && work->value.ready() ? 1 : 0;
-}
-void elastic_work_destroy(elastic_work* work) {
-  delete work;
 }

@@ -35,7 +35,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to this header. */
-#define ELASTIC_ABI_VERSION 3
+#define ELASTIC_ABI_VERSION 4
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the header that the
  * program was compiled with, or the program may miss functions. */
@@ -271,15 +271,80 @@ ELASTIC_C_API elastic_code elastic_scaled_grouped_allreduce(
     elastic_context* context, const elastic_tensor* tensors, size_t count, elastic_op op,
     double before, double after, void* stream, elastic_contributors* contributors);
 
-/* ---- asynchronous allreduce --------------------------------------------------------------------
+/* ---- collectives whose result differs by rank (since ELASTIC_ABI_VERSION 4) --------------------
+ */
+
+/* The root of a collective: a worker, one of elastic_contributors_workers, or where `worker` is 0
+ * the rank in the present view. */
+typedef struct elastic_root {
+  int rank;
+  uint64_t worker;
+} elastic_root;
+
+/* Blocks of one tensor, each for one worker. */
+typedef struct elastic_blocks {
+  elastic_tensor data;  /* all blocks, one after another */
+  const size_t* counts; /* the elements of each block; NULL if all have the same size */
+  size_t count;         /* of blocks; 0 if all have the same size */
+  /* The worker that each block is for; NULL for the members as this program saw them when it last
+   * asked for rank, size, view or members. */
+  const elastic_contributors* to;
+} elastic_blocks;
+
+/* Gives each member a block, and gets one from each, in rank order, at the beginning of `out`.
+ * *gathered: the elements of all of them together. `counts`: the elements of each contributor, the
+ * first `room` of them. Both may be NULL. */
+ELASTIC_C_API elastic_code elastic_alltoall(elastic_context* context, const elastic_blocks* blocks,
+                                            const elastic_tensor* out, void* stream,
+                                            size_t* gathered, size_t* counts, size_t room,
+                                            elastic_contributors* contributors);
+/* The same without a tensor for the result, as elastic_allgather_take. */
+ELASTIC_C_API elastic_code elastic_alltoall_take(elastic_context* context,
+                                                 const elastic_blocks* blocks, void* stream,
+                                                 elastic_take_gathered take, void* user,
+                                                 elastic_contributors* contributors);
+/* Gives the root the blocks of all members. Other members' `out` is not used, but has the type of
+ * `block`; they get no counts. */
+ELASTIC_C_API elastic_code elastic_gather(elastic_context* context, const elastic_tensor* block,
+                                          const elastic_tensor* out, elastic_root root,
+                                          void* stream, size_t* gathered, size_t* counts,
+                                          size_t room, elastic_contributors* contributors);
+/* `take` is called on the root alone. */
+ELASTIC_C_API elastic_code elastic_gather_take(elastic_context* context,
+                                               const elastic_tensor* block, elastic_root root,
+                                               void* stream, elastic_take_gathered take, void* user,
+                                               elastic_contributors* contributors);
+/* Gives each member a block of the root's tensor, at the beginning of `out`: `*count` elements,
+ * which begin at element `*offset` of the root's. Other members' `blocks` give only the type of
+ * their `data`. */
+ELASTIC_C_API elastic_code elastic_scatter(elastic_context* context, const elastic_blocks* blocks,
+                                           const elastic_tensor* out, elastic_root root,
+                                           void* stream, size_t* count, size_t* offset,
+                                           elastic_contributors* contributors);
+/* Combines the tensors of all members; the root alone gets the result. `in` and `out` as for
+ * elastic_allreduce, here and below. */
+ELASTIC_C_API elastic_code elastic_reduce(elastic_context* context, const elastic_tensor* in,
+                                          const elastic_tensor* out, elastic_root root,
+                                          elastic_op op, void* stream,
+                                          elastic_contributors* contributors);
+/* Combines the tensors of the members with lower ranks and of this one. */
+ELASTIC_C_API elastic_code elastic_scan(elastic_context* context, const elastic_tensor* in,
+                                        const elastic_tensor* out, elastic_op op, void* stream,
+                                        elastic_contributors* contributors);
+/* The same without the tensor of this member; rank 0 gets the neutral element. */
+ELASTIC_C_API elastic_code elastic_exscan(elastic_context* context, const elastic_tensor* in,
+                                          const elastic_tensor* out, elastic_op op, void* stream,
+                                          elastic_contributors* contributors);
+
+/* ---- asynchronous collectives ------------------------------------------------------------------
  */
 
 /* An operation under way. Its tensors must live until it is complete; destroying the handle does
  * not cancel it. */
 typedef struct elastic_work elastic_work;
 
-/* Starts an allreduce in place of `count` tensors as one unit, under a name. *work may be used from
- * any thread. */
+/* Starts an allreduce in place of `count` tensors as one unit, under a name, or where `name` is
+ * NULL in program order (since ELASTIC_ABI_VERSION 4). *work may be used from any thread. */
 ELASTIC_C_API elastic_code elastic_allreduce_async(elastic_context* context, const char* name,
                                                    const elastic_tensor* tensors, size_t count,
                                                    elastic_op op, void* stream,
@@ -298,6 +363,47 @@ ELASTIC_C_API elastic_code elastic_work_wait_for(const elastic_work* work, uint6
 /* 1 if it is complete, successfully or not. Never waits. */
 ELASTIC_C_API int elastic_work_is_complete(const elastic_work* work);
 ELASTIC_C_API void elastic_work_destroy(elastic_work* work);
+
+/* The rest of this section is there since ELASTIC_ABI_VERSION 4. */
+
+/* Start the calls of the same names without _async: under a name, or where `name` is NULL in
+ * program order. `stream` is for calls without a name; tensors of those with one are in host
+ * memory. */
+ELASTIC_C_API elastic_code elastic_broadcast_async(elastic_context* context, const char* name,
+                                                   const elastic_tensor* tensor, elastic_root root,
+                                                   void* stream, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_allgather_async(elastic_context* context, const char* name,
+                                                   const elastic_tensor* block,
+                                                   const elastic_tensor* out, void* stream,
+                                                   elastic_work** work);
+ELASTIC_C_API elastic_code elastic_reduce_scatter_async(elastic_context* context, const char* name,
+                                                        const elastic_tensor* data,
+                                                        const elastic_tensor* out, elastic_op op,
+                                                        void* stream, elastic_work** work);
+/* `blocks` and its counts may end when the call has returned, the data of the blocks not. */
+ELASTIC_C_API elastic_code elastic_alltoall_async(elastic_context* context, const char* name,
+                                                  const elastic_blocks* blocks,
+                                                  const elastic_tensor* out, void* stream,
+                                                  elastic_work** work);
+/* The results of a complete operation: what elastic_alltoall fills, of an alltoall and an
+ * allgather; what elastic_scatter fills, of a reduce_scatter. ELASTIC_INVALID_ARGUMENT for other
+ * operations, and before they are complete. */
+ELASTIC_C_API elastic_code elastic_work_blocks(const elastic_work* work, size_t* gathered,
+                                               size_t* counts, size_t room);
+ELASTIC_C_API elastic_code elastic_work_part(const elastic_work* work, size_t* count,
+                                             size_t* offset);
+/* Calls `function` once, when the operation is complete, successfully or not: on a thread of the
+ * library, or at once on this one. `work` is the operation, and valid only during the call. It
+ * should be short, and may call no collective. */
+typedef void (*elastic_when_complete)(void* user, const elastic_work* work);
+ELASTIC_C_API elastic_code elastic_work_then(const elastic_work* work,
+                                             elastic_when_complete function, void* user);
+/* Waits until one of `count` operations is complete, successfully or not: *index is the lowest of
+ * those that are. */
+ELASTIC_C_API elastic_code elastic_wait_any(const elastic_work* const* works, size_t count,
+                                            size_t* index);
+/* Waits until all are complete, and returns the code of the first, in their order, that failed. */
+ELASTIC_C_API elastic_code elastic_wait_all(const elastic_work* const* works, size_t count);
 
 /* ---- the state that joiners receive ------------------------------------------------------------
  */

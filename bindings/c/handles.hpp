@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include <elastic/elastic.hpp>
@@ -32,6 +33,10 @@ struct elastic_contributors {
 
 struct elastic_work {
   elastic::Work value;
+  // Besides the contributors, if the operation has one.
+  std::variant<std::monostate, elastic::Pending<elastic::GatheredBlocks>,
+               elastic::Pending<elastic::ScatteredPart>>
+      result = {};
 };
 
 struct elastic_sampler {

@@ -62,6 +62,13 @@ TEST(CInterface, ComputesWithGradientsAsCppDoes) {
   EXPECT_EQ(lines(job.output(), "gradients are right").size(), 2U) << job.output();
 }
 
+TEST(CInterface, HasCollectivesWithBlocksAndAsynchronousOnes) {
+  LaunchedJob job;
+  job.start({"-np", "3", C_COLLECTIVES});
+  EXPECT_EQ(job.launcher().wait(kLong), 0) << job.output();
+  EXPECT_EQ(lines(job.output(), "collectives are right").size(), 3U) << job.output();
+}
+
 TEST(CInterface, EndsAWaitWhenItsCheckSaysSo) {
   LaunchedJob job;
   const std::string file = job.folder() / "interrupted";
