@@ -53,6 +53,8 @@ class KillPhases : public ::testing::TestWithParam<Kill> {
     FaultJobOptions options;
     options.np = GetParam().np;
     options.transport = GetParam().transport;
+    // Tensors of a step are to be separate operations, between which a member can die.
+    if (GetParam().kind == "step_group") options.worker_environment = {"ELASTIC_BUCKET_BYTES=1"};
     if (network_) {
       options.hosts = &*network_;
       options.slots_per_host = GetParam().np / GetParam().hosts;
