@@ -169,7 +169,7 @@ void ModelServer::tell_of_end(const Decision& decision) {
   const Oracle::End how = phase == Phase::kFailed  ? Oracle::End::kFailed
                           : membership_->stopped() ? Oracle::End::kStopped
                                                    : Oracle::End::kDone;
-  context_.oracle.job_ends(how, decision.reason);
+  context_.oracle.job_ends(how, membership_->view(), decision.reason);
 }
 
 /// Messages to workers that are not connected count too: they are made all the same.

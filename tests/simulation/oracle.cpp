@@ -286,8 +286,10 @@ void Oracle::check_distance(Node worker, std::size_t lane) {
   }
 }
 
-void Oracle::job_ends(End how, const std::string& reason) {
+void Oracle::job_ends(End how, const View& last, const std::string& reason) {
   if (closed_) return;
+  // A view that its members have reported may be taken up in the decision that ends the job.
+  if (find(decided_, last) != nullptr || find(forgotten_, last) != nullptr) current_ = last;
   switch (how) {
     case End::kStopped:
       if (!stopped_) wrong("the job stopped, which nobody had asked for: " + reason);

@@ -37,8 +37,8 @@ class Oracle {
   void server_starts(const rendezvous::JournalContents& journal);
   void journal_lost();
   enum class End : std::uint8_t { kDone, kStopped, kFailed };
-  /// It has decided that the job ends.
-  void job_ends(End how, const std::string& reason);
+  /// It has decided that the job ends, with `last` as its view.
+  void job_ends(End how, const rendezvous::View& last, const std::string& reason);
 
   // Workers.
   void installed(Node worker, std::uint64_t before, const rendezvous::View& view);
