@@ -14,6 +14,18 @@ TensorView block_of(const CallData& data) {
   return part_of(data.input, 0, data.input.count / static_cast<std::size_t>(data.ranks));
 }
 
+/// The number of wrong elements in an output that has a block of each rank's input, from its
+/// element `first` on.
+std::int64_t count_wrong_blocks(const CallData& data, std::size_t first = 0) {
+  const std::size_t count = block_of(data).count;
+  std::int64_t wrong = 0;
+  for (int rank = 0; rank < data.ranks; ++rank) {
+    const std::size_t at = static_cast<std::size_t>(rank) * count;
+    wrong += data.pattern.count_unlike_input(part_of(data.output, at, count), rank, first);
+  }
+  return wrong;
+}
+
 class Allreduce : public Collective {
  public:
   bool reduces() const override { return true; }
@@ -52,13 +64,7 @@ class AllGather : public Collective {
     return {block_of(data), data.output};
   }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
-    const std::size_t count = block_of(data).count;
-    std::int64_t wrong = 0;
-    for (int rank = 0; rank < data.ranks; ++rank) {
-      const std::size_t first = static_cast<std::size_t>(rank) * count;
-      wrong += data.pattern.count_unlike_input(part_of(data.output, first, count), rank);
-    }
-    return wrong;
+    return count_wrong_blocks(data);
   }
 };
 
@@ -123,14 +129,7 @@ class AllToAll : public Collective {
     return {data.input, data.output};
   }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
-    const std::size_t count = block_of(data).count;
-    const std::size_t first = static_cast<std::size_t>(data.rank) * count;
-    std::int64_t wrong = 0;
-    for (int rank = 0; rank < data.ranks; ++rank) {
-      const std::size_t at = static_cast<std::size_t>(rank) * count;
-      wrong += data.pattern.count_unlike_input(part_of(data.output, at, count), rank, first);
-    }
-    return wrong;
+    return count_wrong_blocks(data, static_cast<std::size_t>(data.rank) * block_of(data).count);
   }
 };
 
@@ -149,13 +148,7 @@ class Gather : public Collective {
   }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
     if (data.rank != kRoot) return 0;
-    const std::size_t count = block_of(data).count;
-    std::int64_t wrong = 0;
-    for (int rank = 0; rank < data.ranks; ++rank) {
-      const std::size_t at = static_cast<std::size_t>(rank) * count;
-      wrong += data.pattern.count_unlike_input(part_of(data.output, at, count), rank);
-    }
-    return wrong;
+    return count_wrong_blocks(data);
   }
 };
 

@@ -275,6 +275,7 @@ CallStream::Outcome CallStream::step_group() {
     } else {
       group_.allreduce(name, view(std::span(input)), view(std::span(tensors[i])));
     }
+    // As a backward pass makes them: so a death comes between two tensors, too.
     std::this_thread::sleep_for(microseconds(own_() % 50));
   }
   const Contributors who = group_.wait();
