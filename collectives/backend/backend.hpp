@@ -37,7 +37,8 @@ static_assert(static_cast<unsigned>(Kind::kMismatch) <
                   static_cast<unsigned>(Kind::kScan) <= transport::Fingerprint::kKindMask,
               "numbers of calls travel, and belong to one kind each");
 
-/// The kinds that only the native backend performs, beside those that move no tensors. All of them
+/// The kinds that only the native backend performs, beside those that move no tensors and those of
+/// groups. All of them
 /// have one section.
 constexpr bool is_personal(Kind kind) {
   return kind >= Kind::kAlltoall;
@@ -52,9 +53,16 @@ struct Call {
   std::vector<Section> sections;  ///< allgather, gather: this rank's block; alltoall, scatter: all
                                   ///< blocks that this rank gives; ranks may differ in count
   std::vector<std::uint64_t>
-      counts;                  ///< kAlltoall, and kScatter on the root: elements for each rank
-  bool ragged = false;         ///< kAlltoall: other ranks may have other counts
-  bool exclusive = false;      ///< kScan: without this rank's own contribution
+      counts;              ///< kAlltoall, and kScatter on the root: elements for each rank
+  bool ragged = false;     ///< kAlltoall: other ranks may have other counts
+  bool exclusive = false;  ///< kScan: without this rank's own contribution
+  /// For the call of a group: the ranks that perform it, ascending; the root, the counts and all
+  /// else that names ranks number these from 0. The other ranks meet them when the call is over.
+  /// Empty: all ranks perform it.
+  std::vector<int> group;
+  /// For the call of a group: the fingerprint that its ranks compare among themselves.
+  /// `fingerprint` is the same on all ranks.
+  transport::Fingerprint group_fingerprint;
   std::vector<int> donors;     ///< kTransfer: ranks that have the data
   std::vector<int> receivers;  ///< kTransfer: ranks that lack it
   std::string error;           ///< this rank's text for the error if the calls do not match;

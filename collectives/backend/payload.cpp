@@ -47,7 +47,7 @@ std::span<const std::uint64_t> Payload::counts() const {
 
 bool Payload::own_block_complete() const {
   const Blocks* const blocks = blocks_of(*this);
-  return blocks != nullptr && blocks->own_block_complete;
+  return (group && group->complete) || (blocks != nullptr && blocks->own_block_complete);
 }
 
 bool Payload::of_this_rank() const {
@@ -76,6 +76,7 @@ void Payload::swap(Payload& other) noexcept {
   std::swap(undo, other.undo);
   std::swap(lent, other.lent);
   form.swap(other.form);
+  group.swap(other.group);
 }
 
 void Payload::clear() {
@@ -83,6 +84,7 @@ void Payload::clear() {
   undo = nullptr;
   lent = {};
   form = Packed{};
+  group.reset();
 }
 
 void Payload::make_contiguous() {

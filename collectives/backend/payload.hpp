@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -71,6 +72,13 @@ struct Blocks {
   bool delivered = false;           ///< the data is in Lent::room in place of Payload::data
 };
 
+/// The end of a group's call on this rank, which no other rank can use: each has its own, and
+/// ranks outside of the group have none.
+struct GroupResult {
+  Status error;           ///< of all ranks of the group; ok: the payload has the result
+  bool complete = false;  ///< of a call that failed: this rank's part is done all the same
+};
+
 /// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is
 /// empty. The caller owns the memory and must not change it until the next operation of the lane is
 /// complete.
@@ -114,6 +122,7 @@ struct Payload {
   Buffer* undo = nullptr;
   Lent lent;  ///< of an alltoall, a gather or a scatter; empty: nothing is lent
   std::variant<Packed, ZeroCopyTensors, Blocks, StateSections, OnDevice, ResultOnDevice> form;
+  std::optional<GroupResult> group;  ///< of a group's call, which has been performed
 
   /// The input as it was packed or lent.
   std::span<const std::byte> input() const {
@@ -125,8 +134,10 @@ struct Payload {
   // The content of `form`; empty, null or false if it has another.
   std::span<const ZeroCopyTensor> zero_copy() const;
   std::span<const std::uint64_t> counts() const;  ///< also of a result on a device
-  bool own_block_complete() const;                ///< also of a result on a device
-  bool of_this_rank() const;                      ///< also of a result on a device
+  bool own_block_complete() const;  ///< also of a result on a device, and of a group's call
+  bool of_this_rank() const;        ///< also of a result on a device
+  /// Whether the result is of no use to other ranks.
+  bool stays_here() const { return group.has_value() || of_this_rank(); }
   DeviceTensors* on_device() const;
   DeviceResult* device_result() const;
 

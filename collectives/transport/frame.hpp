@@ -90,6 +90,8 @@ struct OpTag {
   /// From here on: further exchanges of the same operation, after the ranks have met in kNormal
   /// with the same call. Nothing is compared any more.
   static constexpr std::uint8_t kLater = 3;
+  /// All ranks meet at the end of an operation of some of them.
+  static constexpr std::uint8_t kGroupEnd = 254;
   /// After everything else of an operation that ended in an error: see Backend::settle_error.
   static constexpr std::uint8_t kSettled = 255;
 

@@ -23,11 +23,23 @@ Mesh::Mesh(int rank, std::vector<LinkPtr> links, std::shared_ptr<EventFd> abort_
     : rank_(rank),
       links_(links.size()),
       source_(std::move(source)),
+      aborted_(std::make_shared<std::atomic<bool>>(false)),
       abort_event_(std::move(abort_event)),
       thread_use_(threads) {
   abort_event_->clear();
   for (std::size_t peer = 0; peer < links.size(); ++peer) {
     if (links[peer]) add(static_cast<int>(peer), std::move(links[peer]));
+  }
+}
+
+Mesh::Mesh(Mesh& whole, std::span<const int> ranks)
+    : rank_(static_cast<int>(std::ranges::find(ranks, whole.rank_) - ranks.begin())),
+      links_(ranks.size()),
+      aborted_(whole.aborted_),
+      abort_event_(whole.abort_event_) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    links_[i] = whole.links_[static_cast<std::size_t>(ranks[i])];
+    if (links_[i]) linked_.push_back(links_[i]);
   }
 }
 
@@ -242,7 +254,7 @@ Status Mesh::sleep() {
 }
 
 void Mesh::abort() noexcept {
-  aborted_.store(true, std::memory_order_release);
+  aborted_->store(true, std::memory_order_release);
   abort_event_->set();
 }
 

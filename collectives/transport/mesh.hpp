@@ -35,6 +35,10 @@ class Mesh {
   Mesh(int rank, std::vector<LinkPtr> links,
        std::shared_ptr<EventFd> abort_event = std::make_shared<EventFd>(),
        std::shared_ptr<LinkSource> source = nullptr, const ThreadUse& threads = {});
+  /// The links with some ranks of `whole`, which has them all and outlives this mesh. `ranks` are
+  /// in ascending order, with this one among them; here they are numbered from 0. Failures name
+  /// peers by their ranks in `whole`, and `abort` of `whole` is one here, too.
+  Mesh(Mesh& whole, std::span<const int> ranks);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(links_.size()); }
@@ -80,7 +84,7 @@ class Mesh {
 
   /// Makes every present and future wait return kAborted. Any thread.
   void abort() noexcept;
-  bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
+  bool aborted() const noexcept { return aborted_->load(std::memory_order_acquire); }
 
  private:
   /// A round of `run_until` looks at all links: in its time memory can be looked at this often.
@@ -144,7 +148,7 @@ class Mesh {
   OpTag tag_{};                 // of the operation that has begun
   Fingerprint fingerprint_{};
   std::vector<pollfd> watched_;
-  std::atomic<bool> aborted_{false};
+  const std::shared_ptr<std::atomic<bool>> aborted_;  // shared by meshes of the same links
   const std::shared_ptr<EventFd> abort_event_;
   const ThreadUse thread_use_;
   std::unique_ptr<FlowThreads> threads_;  // null: not needed so far

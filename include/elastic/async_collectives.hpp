@@ -17,11 +17,14 @@
 
 namespace elastic {
 
-class Context;
+namespace runtime {
+class ScopeUse;
+}
+class Collectives;
 
-/// The asynchronous forms of the collectives: Context has them as its own members. Each does what
-/// the blocking call of the same name does, with the same errors, which Work::wait throws. Tensors
-/// must live, and inputs stay as they are, until the operation is complete.
+/// The asynchronous forms of the collectives, which Collectives has as its own members. Each does
+/// what the blocking call of the same name does, with the same errors, which Work::wait throws.
+/// Tensors must live, and inputs stay as they are, until the operation is complete.
 ///
 /// **Without a name** calls keep the program order, among themselves and with blocking calls: all
 /// members make the same ones in the same order, and a blocking call waits for those before it. A
@@ -29,12 +32,12 @@ class Context;
 /// with the next one.
 ///
 /// **With a name** they may be submitted in any order and from any thread, as
-/// Context::allreduce_async, whose rules hold. All of them share one sequence of operations with
-/// the named allreduces. Only allreduces are fused. Their tensors are in host memory. A root that
-/// is given as a rank is the worker that has it in the view in which the call runs; if that one
-/// dies, the call runs again with the worker that has the rank then. A function that takes a result
-/// (TakeGathered, TakeScattered) is called on a thread of the library: it should be short, and an
-/// exception from it makes this worker leave the job.
+/// Collectives::allreduce_async, whose rules hold. All of them share one sequence of operations
+/// with the named allreduces. Only allreduces are fused. Their tensors are in host memory. A root
+/// that is given as a rank is the worker that has it in the view in which the call runs; if that
+/// one dies, the call runs again with the worker that has the rank then. A function that takes a
+/// result (TakeGathered, TakeScattered) is called on a thread of the library: it should be short,
+/// and an exception from it makes this worker leave the job.
 class ELASTIC_API AsyncCollectives {
  public:
   using TakeGathered =
@@ -172,7 +175,7 @@ class ELASTIC_API AsyncCollectives {
 
  protected:
   AsyncCollectives() = default;
-  ~AsyncCollectives() = default;
+  virtual ~AsyncCollectives() = default;
 
  private:
   template <typename T>
@@ -198,7 +201,10 @@ class ELASTIC_API AsyncCollectives {
     return {std::move(work), std::move(result)};
   }
 
-  Context& context();
+  Collectives& blocking();
+  /// The members that make the calls.
+  virtual runtime::ScopeUse scope() = 0;
+  friend class Collectives;
 };
 
 }  // namespace elastic

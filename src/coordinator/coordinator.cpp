@@ -74,6 +74,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submis
   if (Status status = validate(submission.call.request); !status.ok()) return status;
   auto work = std::make_shared<detail::WorkState>([this] { flush(); });
   submission.work = work;
+  if (submission.call.group) submission.group_outcome = std::make_shared<GroupOutcome>();
   const std::shared_ptr<device::StagedTensors> staged = submission.staged;
   {
     const MutexLock lock(mutex_);
@@ -181,7 +182,24 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   mesh.begin({generation_, 0, transport::OpTag::kBeforeOperation}, {});
   routes_ = NoteRoutes(members.rank, members.size(), ownership.view().all_linked);
   negotiator_.restart(members.rank, members.size(), routes_.subtree().count);
+  members_ = ownership.view().members;
+  for (const auto& [name, submission] : pending_) {
+    if (!submission.call.group) continue;
+    if (Status again = negotiate(submission); !again.ok()) return again;
+  }
   return {};
+}
+
+/// A call of a group is for those of its workers that are in the present view.
+Status Coordinator::negotiate(const Submission& submission) {
+  const NamedCall& call = submission.call;
+  if (!call.group) return negotiator_.submit(call.request);
+  std::vector<int> ranks;
+  for (const WorkerId id : *call.group) {
+    if (const int rank = members_->rank_of(id); rank >= 0) ranks.push_back(rank);
+  }
+  std::ranges::sort(ranks);
+  return negotiator_.submit(GroupRequest{call.request, std::move(ranks)});
 }
 
 /// Takes the submissions up to the first one with tensors that have not arrived yet.
@@ -211,7 +229,7 @@ void Coordinator::take_submissions() {
   for (Submission& submission : submitted) {
     last_progress_ = Clock::now();
     Status status = submission.staged ? submission.staged->arrival().value_or(Status()) : Status();
-    if (status.ok()) status = negotiator_.submit(submission.call.request);
+    if (status.ok()) status = negotiate(submission);
     const std::string name = submission.call.request.name;
     const bool flush_after = submission.flush_after;
     pending_[name] = std::move(submission);
@@ -265,6 +283,7 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
 
 std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
                                                       const Members& members) const {
+  if (order.is_of_group()) return group_operation_for(order, members);
   if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
   if (const auto& make = pending_.at(order.requests->front()->name).call.make) return make(members);
   std::vector<TensorView> tensors;
@@ -286,6 +305,19 @@ std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
                                               std::vector<collectives::Wire>(), first.scale);
 }
 
+std::unique_ptr<Operation> Coordinator::group_operation_for(const OrderItem& order,
+                                                            const Members& members) const {
+  const std::string& name = order.requests->front()->name;
+  GroupCall call{name, order.group, order.mismatch};
+  if (!std::ranges::binary_search(order.group, members.rank)) {
+    return std::make_unique<GroupOperation>(std::move(call), members, nullptr, nullptr);
+  }
+  const Submission& its = pending_.at(name);
+  return std::make_unique<GroupOperation>(std::move(call), members,
+                                          its.call.make(members_of_group(members, order.group)),
+                                          its.group_outcome);
+}
+
 std::unique_ptr<Operation> Coordinator::device_operation_for(const OrderItem& order) const {
   std::vector<DeviceOperation::Part> parts;
   for (const auto& request : *order.requests) {
@@ -302,12 +334,19 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
     log::error("negotiation: {}", status.message());
   }
   Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
+  Contributors contributors = attempt.contributors;
+  if (order.is_of_group() && outcome.ok()) {
+    const auto found = pending_.find(order.requests->front()->name);
+    if (found == pending_.end()) return;  // this rank is not in the group
+    outcome = found->second.group_outcome->error;
+    contributors = found->second.group_outcome->contributors;
+  }
   if (outcome.ok()) outcome = conclude(order);
   // In reverse order: programs wait in the order in which they submit, so a thread that waits for
   // the first request wakes up once for the whole bucket.
   for (auto at = order.requests->rbegin(); at != order.requests->rend(); ++at) {
-    complete((*at)->name, outcome.ok() ? Result<Contributors>(attempt.contributors)
-                                       : Result<Contributors>(outcome));
+    complete((*at)->name,
+             outcome.ok() ? Result<Contributors>(contributors) : Result<Contributors>(outcome));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/device/staged_tensors.hpp"
+#include "coordinator/group_operation.hpp"
 #include "coordinator/lane.hpp"
 #include "coordinator/negotiation.hpp"
 #include "coordinator/note_routes.hpp"
@@ -70,6 +71,9 @@ class Coordinator {
     /// Called with its result delivered, on the coordinator's thread: the error in which the call
     /// ends here all the same.
     std::function<Status()> conclude = {};
+    /// The workers that make the call, this one among them; those that have died since do not. Then
+    /// `make` is on those of the view, as members of a view of their own. Null: all members.
+    std::shared_ptr<const std::vector<WorkerId>> group = nullptr;
   };
   /// Submits a named call on tensors in host memory.
   Result<std::shared_ptr<detail::WorkState>> submit(NamedCall call);
@@ -89,7 +93,8 @@ class Coordinator {
     std::vector<ConstTensorView> inputs = {};  ///< empty: in place
     std::shared_ptr<detail::WorkState> work = nullptr;
     std::shared_ptr<device::StagedTensors> staged =
-        nullptr;               ///< null: the tensors are used in place
+        nullptr;                                            ///< null: the tensors are used in place
+    std::shared_ptr<GroupOutcome> group_outcome = nullptr;  ///< of a call of a group
     bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
   };
@@ -104,7 +109,10 @@ class Coordinator {
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
   Status take_note(transport::Mesh& mesh, int from, const std::vector<std::byte>& note);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
+  Status negotiate(const Submission& submission);
   std::unique_ptr<Operation> operation_for(const OrderItem& order, const Members& members) const;
+  std::unique_ptr<Operation> group_operation_for(const OrderItem& order,
+                                                 const Members& members) const;
   std::unique_ptr<Operation> device_operation_for(const OrderItem& order) const;
   void finish(const Lane::Attempt& attempt);
   Status bring_back(const OrderItem& order);
@@ -140,6 +148,7 @@ class Coordinator {
   std::unique_ptr<Operation> running_;  // of the first order; kept through a view change, which may
                                         // bring its result
   std::uint64_t generation_ = 0;        // of the view that the negotiator is in
+  std::shared_ptr<const Members> members_;  // of that view
   TimePoint last_progress_{};
 
   std::thread thread_;

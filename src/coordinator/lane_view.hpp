@@ -18,6 +18,7 @@ struct Members {
   int rank = 0;  ///< of this worker
   std::vector<std::string> incarnations;
   std::vector<bool> synced;  ///< by rank: had the job's state when the view was decided
+  std::vector<int> hosts;    ///< by rank: a number that is the same for all ranks of a host
   std::shared_ptr<const std::vector<WorkerId>> ids;
 
   int size() const { return static_cast<int>(incarnations.size()); }

@@ -38,6 +38,14 @@ Status Negotiator::submit(TensorRequest request) {
   return {};
 }
 
+Status Negotiator::submit(GroupRequest request) {
+  if (Status valid = groups_.submit(request); !valid.ok()) return valid;
+  if (leading()) return on_submit_to_group({0, 1}, std::move(request));
+  told_blocked_ = false;
+  say(SubmitToGroup{std::move(request)}, nullptr);
+  return {};
+}
+
 void Negotiator::flush() {
   flushed_ = last_sequence_;
   if (leading()) apply_flush();
@@ -75,6 +83,10 @@ Status Negotiator::apply(RankRange from, NoteItem item) {
 }
 
 Status Negotiator::completed(const OrderItem& order) {
+  if (order.is_of_group()) {
+    groups_.completed(order.requests->front()->name);
+    return {};
+  }
   for (const auto& request : *order.requests) {
     NameState* tensor = table_.find(request->name);
     if (tensor == nullptr || tensor->progress != NameState::Progress::kOrdered) {
@@ -100,6 +112,7 @@ void Negotiator::restart(int rank, int size, int subtree) {
   oldest_open_ = std::numeric_limits<std::uint64_t>::max();
   notes_.clear();
   gathering_.restart({rank, subtree});
+  groups_.restart();
   orders_.clear();
   by_id_.clear();
   partly_submitted_.clear();
@@ -176,6 +189,14 @@ void Negotiator::put_in_order(Bucket& bucket) {
   told_blocked_ = false;  // its result lets programs go on
   blocked_.assign(ranks(), false);
   orders_.push_back({bucket.content, {}});
+}
+
+void Negotiator::put_in_order(RunInGroup order) {
+  told_blocked_ = false;
+  blocked_.assign(ranks(), false);
+  auto request = std::make_shared<const TensorRequest>(std::move(order.call.request));
+  orders_.push_back({std::make_shared<const BucketContent>(BucketContent{std::move(request)}),
+                     std::move(order.mismatch), std::move(order.call.ranks)});
 }
 
 }  // namespace elastic::coordinator

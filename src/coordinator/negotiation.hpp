@@ -12,6 +12,7 @@
 #include "base/status.hpp"
 #include "coordinator/bucket_builder.hpp"
 #include "coordinator/bucket_table.hpp"
+#include "coordinator/group_orders.hpp"
 #include "coordinator/negotiation_note.hpp"
 #include "coordinator/note_gathering.hpp"
 #include "coordinator/rank_range.hpp"
@@ -23,9 +24,11 @@ namespace elastic::coordinator {
 /// request.
 struct OrderItem {
   std::shared_ptr<const BucketContent> requests;  ///< for a mismatch, the one submitted here
-  std::string mismatch;  ///< not empty: complete the request with kMismatch and this text
+  std::string mismatch;         ///< not empty: complete the request with kMismatch and this text
+  std::vector<int> group = {};  ///< the ranks that make the call, ascending; empty: all
 
   bool is_mismatch() const { return !mismatch.empty(); }
+  bool is_of_group() const { return !group.empty(); }
 };
 
 /// Agrees with the other ranks of a view on the order and the fusion of named requests.
@@ -46,6 +49,9 @@ class Negotiator {
 
   /// Submits a request. kInvalidArgument if its name is under way already, or it is not valid.
   Status submit(TensorRequest request);
+  /// Submits a call of some ranks, of which this is one. After a `restart` it has to be submitted
+  /// again, with the ranks of the new view. Belongs to a view. kInvalidArgument as above.
+  Status submit(GroupRequest request);
   /// The program on this rank blocks: it submits nothing more until a request is complete.
   void flush();
   /// Called when nothing has happened for long. A follower holds no notes back any longer. If all
@@ -119,6 +125,10 @@ class Negotiator {
   Status on_run(const Run& run);
   Status on_mismatch(const Mismatch& mismatch);
 
+  Status on_submit_to_group(RankRange from, GroupRequest request);
+  Status on_run_in_group(RunInGroup order);
+  void put_in_order(RunInGroup order);
+
   Status apply(RankRange from, NoteItem item);
 
   int rank_ = -1;
@@ -137,6 +147,7 @@ class Negotiator {
   std::unordered_map<std::uint64_t, Bucket*> by_id_;
   std::unordered_set<Bucket*> partly_submitted_;
 
+  GroupOrders groups_;
   NoteWriter notes_;         // leader: to every follower
   NoteGathering gathering_;  // follower: to the leader
   std::vector<OrderItem> orders_;

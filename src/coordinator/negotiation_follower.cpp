@@ -64,7 +64,9 @@ Status Negotiator::gather(RankRange from, const NoteItem& item) {
     if (!by_id_.contains(ready->bucket)) return {};
     return gathering_.add(from, item, ready->bucket);
   }
-  if (std::holds_alternative<Blocked>(item)) return gathering_.add(from, item, 0);
+  if (std::holds_alternative<Blocked>(item) || std::holds_alternative<SubmitToGroup>(item)) {
+    return gathering_.add(from, item, 0);
+  }
   return Status(Code::kProtocol, "a follower may not send orders");
 }
 
@@ -73,6 +75,7 @@ Status Negotiator::on_leaders_item(NoteItem item) {
   if (auto* define = std::get_if<Define>(&item)) return on_define(std::move(*define));
   if (const auto* gone = std::get_if<Dissolve>(&item)) return on_dissolve(*gone);
   if (const auto* mismatch = std::get_if<Mismatch>(&item)) return on_mismatch(*mismatch);
+  if (auto* group = std::get_if<RunInGroup>(&item)) return on_run_in_group(std::move(*group));
   return Status(Code::kProtocol, "the leader sends only orders");
 }
 
@@ -160,6 +163,16 @@ Status Negotiator::on_run(const Run& run) {
   }
   gathering_.ordered(bucket);
   put_in_order(bucket);
+  return {};
+}
+
+Status Negotiator::on_run_in_group(RunInGroup order) {
+  if (Status submitted = groups_.ordered(order, rank_); !submitted.ok()) return submitted;
+  if (order.call.ranks.back() >= size_) {
+    return Status(Code::kProtocol, "a group is to make a call, and one of its ranks is no rank");
+  }
+  gathering_.ordered();
+  put_in_order(std::move(order));
   return {};
 }
 

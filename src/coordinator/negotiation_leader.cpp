@@ -211,7 +211,22 @@ Status Negotiator::on_followers_item(RankRange from, NoteItem item) {
     return on_submit_by_name(from, std::move(*submission));
   }
   if (const auto* ready = std::get_if<BucketReady>(&item)) return on_ready(from, *ready);
+  if (auto* call = std::get_if<SubmitToGroup>(&item)) {
+    return on_submit_to_group(from, std::move(call->call));
+  }
   return Status(Code::kProtocol, "a follower may not send orders");
+}
+
+Status Negotiator::on_submit_to_group(RankRange from, GroupRequest request) {
+  if (request.ranks.back() >= size_) {
+    return Status(Code::kProtocol,
+                  "rank " + std::to_string(request.ranks.back()) + " of a group is no rank");
+  }
+  Result<std::optional<RunInGroup>> order = groups_.submitted(from, std::move(request));
+  if (!order.ok() || !order.value()) return order.status();
+  tell_followers(*order.value());
+  put_in_order(*std::move(order).value());
+  return {};
 }
 
 Status Negotiator::on_submit_by_name(RankRange from, SubmitByName submission) {

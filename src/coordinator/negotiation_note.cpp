@@ -11,7 +11,9 @@ namespace {
 // A note is a version byte and items; an item is the index of its type in NoteItem, then its
 // members. Numbers are LEB128 (base 128, low digits first, the high bit set in all bytes but the
 // last). Strings and lists are preceded by their length.
-constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersion = 3;
+/// Bounds the memory that a malformed note takes.
+constexpr std::size_t kMaxRanks = 1'000'000;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
 constexpr auto kLastDType = static_cast<std::uint8_t>(kDTypes.back());
 /// In the byte of a request's op: the two factors of its scale follow.
@@ -54,6 +56,14 @@ class Encoder {
     }
   }
 
+  void call(const GroupRequest& value) {
+    request(value.request);
+    number(value.ranks.size());
+    int last = -1;
+    for (const int rank : value.ranks)
+      number(static_cast<std::uint64_t>(rank - std::exchange(last, rank)));
+  }
+
   void operator()(const SubmitByName& item) { request(item.request); }
   void operator()(const BucketReady& item) { number(item.bucket); }
   void operator()(const Dissolve& item) { number(item.bucket); }
@@ -67,6 +77,11 @@ class Encoder {
   void operator()(const Mismatch& item) {
     text(item.name);
     text(std::string_view(item.text).substr(0, kMaxTextBytes));
+  }
+  void operator()(const SubmitToGroup& item) { call(item.call); }
+  void operator()(const RunInGroup& item) {
+    call(item.call);
+    text(std::string_view(item.mismatch).substr(0, kMaxTextBytes));
   }
 
  private:
@@ -159,6 +174,24 @@ class Decoder {
     }
     return value;
   }
+  /// Ranks are written as the distances between them.
+  GroupRequest call() {
+    GroupRequest value;
+    value.request = request();
+    const std::size_t size = length(kMaxRanks, 1);
+    if (!failed() && size == 0) fail("a group has no ranks");
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < size && !failed(); ++i) {
+      const std::uint64_t step = number();
+      if (step == 0 || step > kMaxRanks || last + step > kMaxRanks) {
+        fail("the ranks of a group do not ascend, or are too many");
+        break;
+      }
+      last += step;
+      value.ranks.push_back(static_cast<int>(last) - 1);
+    }
+    return value;
+  }
   NoteItem item();
 
  private:
@@ -200,6 +233,13 @@ NoteItem Decoder::item() {
     }
     case 6:
       return Blocked{};
+    case 7:
+      return SubmitToGroup{call()};
+    case 8: {
+      RunInGroup run{call(), {}};
+      run.mismatch = text(kMaxTextBytes);
+      return run;
+    }
     default:
       if (!failed()) fail("there is no item of type " + std::to_string(type));
       return BucketReady{};

@@ -54,7 +54,21 @@ struct Mismatch {
   bool operator==(const Mismatch&) const = default;
 };
 
-using NoteItem = std::variant<SubmitByName, BucketReady, Dissolve, Define, Run, Mismatch, Blocked>;
+/// To the leader: this call of a group was submitted here.
+struct SubmitToGroup {
+  GroupRequest call;
+  bool operator==(const SubmitToGroup&) const = default;
+};
+/// From the leader: next in the order, the ranks of the group make this call or, with a text, it
+/// fails for them.
+struct RunInGroup {
+  GroupRequest call;
+  std::string mismatch;
+  bool operator==(const RunInGroup&) const = default;
+};
+
+using NoteItem = std::variant<SubmitByName, BucketReady, Dissolve, Define, Run, Mismatch, Blocked,
+                              SubmitToGroup, RunInGroup>;
 
 /// Packs items into as few notes as possible within the limit of the links. Owned by a Negotiator.
 class NoteWriter {

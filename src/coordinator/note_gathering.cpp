@@ -27,6 +27,10 @@ Status NoteGathering::add(RankRange from, const NoteItem& item, std::uint64_t bu
     return {};
   }
   set_blocked(from, false);
+  if (std::holds_alternative<SubmitToGroup>(item)) {
+    write(from, item);
+    return {};
+  }
   const auto* submission = std::get_if<SubmitByName>(&item);
   Word& word = submission != nullptr ? by_name_[submission->request.name] : ready_[bucket];
   if (Status first = note_said(word, from); !first.ok()) return first;
@@ -66,6 +70,10 @@ void NoteGathering::release() {
 void NoteGathering::ordered(const Bucket& bucket) {
   ready_.erase(bucket.id);
   for (const NameState* tensor : bucket.tensors) by_name_.erase(*tensor->name);
+  ordered();
+}
+
+void NoteGathering::ordered() {
   at_once_ = false;  // its result lets programs go on
   set_blocked(ranks_, false);
 }

@@ -31,13 +31,16 @@ class NoteGathering {
   /// Forgets everything, and gathers the words of `ranks`. Those of a single rank go on at once.
   void restart(RankRange ranks);
 
-  /// `from` say `item`: SubmitByName, BucketReady or Blocked. `bucket` is the id of the bucket that
+  /// `from` say `item`: SubmitByName, BucketReady, Blocked, or SubmitToGroup, which does not wait:
+  /// the ranks of a group may be in many subtrees. `bucket` is the id of the bucket that
   /// it is about, 0 if that is not known. kProtocol if one of the ranks has said it already.
   Status add(RankRange from, const NoteItem& item, std::uint64_t bucket);
   /// Nothing has happened for long: words no longer wait, up to the next order.
   void release();
   /// The bucket is next in the order, which settles all that was said of it and its tensors.
   void ordered(const Bucket& bucket);
+  /// A call of a group is next in the order.
+  void ordered();
   /// The bucket no longer exists. The leader ignores which ranks said that it is ready.
   void dissolved(std::uint64_t bucket) { ready_.erase(bucket); }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/dtype_names.hpp"
+#include "base/rank_list.hpp"
 #include "base/reduce_ops.hpp"
 
 namespace elastic::coordinator {
@@ -93,6 +94,11 @@ std::string describe(const TensorRequest& request) {
   if (request.tensors.size() != 1) text += ")";
   if (!reduces(request.kind)) return text;
   return text + ", " + reduce_op_name(request.op) + describe(request.scale);
+}
+
+std::string describe(const GroupRequest& request) {
+  return describe(request.request) + ", for " +
+         rank_list({request.ranks.begin(), request.ranks.end()});
 }
 
 }  // namespace elastic::coordinator

@@ -47,6 +47,13 @@ struct TensorRequest {
   bool operator==(const TensorRequest&) const = default;
 };
 
+/// A named call that only some ranks of the view make.
+struct GroupRequest {
+  TensorRequest request;
+  std::vector<int> ranks;  ///< ascending
+  bool operator==(const GroupRequest&) const = default;
+};
+
 /// Bounds of a request: several requests have to fit into one note.
 inline constexpr std::size_t kMaxNameBytes = 4096;
 inline constexpr std::size_t kMaxTensorsInGroup = 8192;
@@ -57,5 +64,7 @@ Status validate(const TensorRequest& request);
 
 /// "allreduce of 10 f32, sum"
 std::string describe(const TensorRequest& request);
+/// "allreduce of 10 f32, sum, for ranks 0, 2"
+std::string describe(const GroupRequest& request);
 
 }  // namespace elastic::coordinator

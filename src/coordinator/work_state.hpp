@@ -70,6 +70,11 @@ class WorkState {
     MutexLock lock(mutex_);
     done_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
   }
+  /// As `wait`, whatever an InterruptCheck says.
+  void wait_regardless() const {
+    MutexLock lock(mutex_);
+    done_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
+  }
   /// Throws the exception in which the operation ended, if it was one. Requires that it is ready.
   Result<Contributors> outcome() const {
     const MutexLock lock(mutex_);

@@ -5,18 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/context_impl.hpp"
-#include "runtime/owned_blocks.hpp"
+#include "elastic/collectives.hpp"
+#include "runtime/call_scope.hpp"
 
 namespace elastic {
 
 namespace {
 
 /// Queues a call whose result has contributors among other things.
-template <typename Result, typename Impl, typename Call>
-Pending<Result> queued(Impl& impl, const char* name, Call call) {
+template <typename Result, typename Call>
+Pending<Result> queued(runtime::CallScope& scope, const char* name, Call call) {
   auto result = std::make_shared<Result>();
-  Work work = impl->queue(name, [result, call = std::move(call)] {
+  Work work = scope.queue(name, [result, call = std::move(call)] {
     *result = call();
     return result->contributors;
   });
@@ -27,27 +27,27 @@ using Row = std::vector<std::size_t>;
 
 }  // namespace
 
-Context& AsyncCollectives::context() {
-  return static_cast<Context&>(*this);
+Collectives& AsyncCollectives::blocking() {
+  return static_cast<Collectives&>(*this);
 }
 
 Work AsyncCollectives::allreduce_async(ConstTensorView in, TensorView out, ReduceOp op,
                                        CudaStream stream) {
-  return context().impl_->queue("allreduce_async", [&its = context(), in, out, op, stream] {
+  return scope()->queue("allreduce_async", [&its = blocking(), in, out, op, stream] {
     return its.allreduce(in, out, op, stream);
   });
 }
 
 Work AsyncCollectives::grouped_allreduce_async(std::span<const TensorView> tensors, ReduceOp op,
                                                CudaStream stream) {
-  return context().impl_->queue(
+  return scope()->queue(
       "grouped_allreduce_async",
-      [&its = context(), all = std::vector<TensorView>(tensors.begin(), tensors.end()), op,
+      [&its = blocking(), all = std::vector<TensorView>(tensors.begin(), tensors.end()), op,
        stream] { return its.grouped_allreduce(all, op, stream); });
 }
 
 Work AsyncCollectives::broadcast_async(TensorView data, Root root, CudaStream stream) {
-  return context().impl_->queue("broadcast_async", [&its = context(), data, root, stream] {
+  return scope()->queue("broadcast_async", [&its = blocking(), data, root, stream] {
     return root.worker() ? its.broadcast_from(data, *root.worker(), stream)
                          : its.broadcast(data, root.rank(), stream);
   });
@@ -56,104 +56,103 @@ Work AsyncCollectives::broadcast_async(TensorView data, Root root, CudaStream st
 Pending<GatheredBlocks> AsyncCollectives::allgather_async(ConstTensorView block, TensorView out,
                                                           CudaStream stream) {
   return queued<GatheredBlocks>(
-      context().impl_, "allgather_async",
-      [&its = context(), block, out, stream] { return its.allgather(block, out, stream); });
+      *scope(), "allgather_async",
+      [&its = blocking(), block, out, stream] { return its.allgather(block, out, stream); });
 }
 
 Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(ConstTensorView data, TensorView out,
                                                               ReduceOp op, CudaStream stream) {
-  return queued<ScatteredPart>(context().impl_, "reduce_scatter_async",
-                               [&its = context(), data, out, op, stream] {
+  return queued<ScatteredPart>(*scope(), "reduce_scatter_async",
+                               [&its = blocking(), data, out, op, stream] {
                                  return its.reduce_scatter(data, out, op, stream);
                                });
 }
 
 Pending<GatheredBlocks> AsyncCollectives::alltoall_async(const BlocksView& blocks, TensorView out,
                                                          CudaStream stream) {
-  return queued<GatheredBlocks>(context().impl_, "alltoall_async",
-                                [&its = context(), owned = context().impl_->own(blocks), out,
-                                 stream] { return its.alltoall(owned.view(), out, stream); });
+  return queued<GatheredBlocks>(*scope(), "alltoall_async",
+                                [&its = blocking(), owned = scope()->own(blocks), out, stream] {
+                                  return its.alltoall(owned.view(), out, stream);
+                                });
 }
 
 Pending<GatheredBlocks> AsyncCollectives::gather_async(ConstTensorView block, TensorView out,
                                                        Root root, CudaStream stream) {
-  return queued<GatheredBlocks>(context().impl_, "gather_async",
-                                [&its = context(), block, out, root, stream] {
+  return queued<GatheredBlocks>(*scope(), "gather_async",
+                                [&its = blocking(), block, out, root, stream] {
                                   return its.gather(block, out, root, stream);
                                 });
 }
 
 Pending<ScatteredPart> AsyncCollectives::scatter_async(const BlocksView& blocks, TensorView out,
                                                        Root root, CudaStream stream) {
-  return queued<ScatteredPart>(context().impl_, "scatter_async",
-                               [&its = context(), owned = context().impl_->own(blocks), out, root,
+  return queued<ScatteredPart>(*scope(), "scatter_async",
+                               [&its = blocking(), owned = scope()->own(blocks), out, root,
                                 stream] { return its.scatter(owned.view(), out, root, stream); });
 }
 
 Work AsyncCollectives::reduce_async(ConstTensorView in, TensorView out, Root root, ReduceOp op,
                                     CudaStream stream) {
-  return context().impl_->queue("reduce_async", [&its = context(), in, out, root, op, stream] {
+  return scope()->queue("reduce_async", [&its = blocking(), in, out, root, op, stream] {
     return its.reduce(in, out, root, op, stream);
   });
 }
 
 Work AsyncCollectives::scan_async(ConstTensorView in, TensorView out, ReduceOp op,
                                   CudaStream stream) {
-  return context().impl_->queue("scan_async", [&its = context(), in, out, op, stream] {
+  return scope()->queue("scan_async", [&its = blocking(), in, out, op, stream] {
     return its.scan(in, out, op, stream);
   });
 }
 
 Work AsyncCollectives::exscan_async(ConstTensorView in, TensorView out, ReduceOp op,
                                     CudaStream stream) {
-  return context().impl_->queue("exscan_async", [&its = context(), in, out, op, stream] {
+  return scope()->queue("exscan_async", [&its = blocking(), in, out, op, stream] {
     return its.exscan(in, out, op, stream);
   });
 }
 
 Work AsyncCollectives::barrier_async() {
-  return context().impl_->queue("barrier_async", [&its = context()] { return its.barrier(); });
+  return scope()->queue("barrier_async", [&its = blocking()] { return its.barrier(); });
 }
 
 Work AsyncCollectives::allgather_async(ConstTensorView block, TakeGathered take, CudaStream stream,
                                        std::span<const std::size_t> row) {
-  return context().impl_->queue("allgather_async", [&its = context(), block, take = std::move(take),
-                                                    stream, row = Row(row.begin(), row.end())] {
+  return scope()->queue("allgather_async", [&its = blocking(), block, take = std::move(take),
+                                            stream, row = Row(row.begin(), row.end())] {
     return its.allgather(block, take, stream, row);
   });
 }
 
 Work AsyncCollectives::reduce_scatter_async(ConstTensorView data, ReduceOp op, TakeScattered take,
                                             CudaStream stream) {
-  return context().impl_->queue("reduce_scatter_async",
-                                [&its = context(), data, op, take = std::move(take), stream] {
-                                  return its.reduce_scatter(data, op, take, stream);
-                                });
+  return scope()->queue("reduce_scatter_async",
+                        [&its = blocking(), data, op, take = std::move(take), stream] {
+                          return its.reduce_scatter(data, op, take, stream);
+                        });
 }
 
 Work AsyncCollectives::alltoall_async(const BlocksView& blocks, TakeGathered take,
                                       CudaStream stream) {
-  return context().impl_->queue(
-      "alltoall_async",
-      [&its = context(), owned = context().impl_->own(blocks), take = std::move(take), stream] {
-        return its.alltoall(owned.view(), take, stream);
-      });
+  return scope()->queue("alltoall_async",
+                        [&its = blocking(), owned = scope()->own(blocks), take = std::move(take),
+                         stream] { return its.alltoall(owned.view(), take, stream); });
 }
 
 Work AsyncCollectives::gather_async(ConstTensorView block, Root root, TakeGathered take,
                                     CudaStream stream, std::span<const std::size_t> row) {
-  return context().impl_->queue(
-      "gather_async",
-      [&its = context(), block, root, take = std::move(take), stream,
-       row = Row(row.begin(), row.end())] { return its.gather(block, root, take, stream, row); });
+  return scope()->queue("gather_async", [&its = blocking(), block, root, take = std::move(take),
+                                         stream, row = Row(row.begin(), row.end())] {
+    return its.gather(block, root, take, stream, row);
+  });
 }
 
 Work AsyncCollectives::scatter_async(const BlocksView& blocks, Root root, TakeScattered take,
                                      CudaStream stream) {
-  return context().impl_->queue(
-      "scatter_async",
-      [&its = context(), owned = context().impl_->own(blocks), root, take = std::move(take),
-       stream] { return its.scatter(owned.view(), root, take, stream); });
+  return scope()->queue("scatter_async", [&its = blocking(), owned = scope()->own(blocks), root,
+                                          take = std::move(take), stream] {
+    return its.scatter(owned.view(), root, take, stream);
+  });
 }
 
 }  // namespace elastic

@@ -109,6 +109,7 @@ std::optional<Contributors> Collectives::try_broadcast(const Places& places, coo
   const auto members = runner_.members();
   const int rank = rank_of(root, *members);
   const bool is_root = rank == members->rank;
+  if (runner_.ranks_are_of_this_moment() && rank >= 0) root = named(Root(rank), *members);
   wait_for(places, is_root);
   Result<Contributors> contributors = run(
       places, is_root,

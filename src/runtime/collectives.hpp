@@ -90,6 +90,7 @@ class Collectives {
                                             std::size_t bytes);
   Contributors run_rooted(const char* call, const Places& places, const Root& root,
                           const MakeRooted& make);
+  coordinator::Root named(const Root& root, const coordinator::Members& members) const;
   [[noreturn]] void refuse_on_all(std::string why);
   Contributors run_alltoall(const Places& places, const BlocksView& blocks,
                             const TakeGathered& take, coordinator::Room room = {});

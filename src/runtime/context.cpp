@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/groups.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
 
@@ -42,6 +43,7 @@ void Context::Impl::leave_at_once() {
                               : unfinished());
   control().close();
   queue_.stop();
+  stop_groups();
 }
 
 void Context::Impl::become(runtime::Identity identity) {
@@ -65,6 +67,7 @@ void Context::Impl::shutdown() {
   control().leave(why_unfinished);
   control().close();
   queue_.stop();
+  stop_groups();
 }
 
 std::shared_ptr<const coordinator::Members> Context::Impl::members() const {
@@ -106,7 +109,10 @@ Allocation Context::Impl::allocate(std::size_t bytes) {
           bytes};
 }
 
-Context::Context(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Context::Context(Options options)
+    : impl_(std::make_unique<Impl>(std::move(options))), groups_(std::make_shared<Groups>()) {
+  impl_->set_groups(groups_);
+}
 /// Ends calls that the queue's thread makes on this object before the object ends.
 Context::~Context() {
   if (impl_.is_ours()) end();

@@ -21,6 +21,7 @@
 #include "runtime/allreduces.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/call_queue.hpp"
+#include "runtime/call_scope.hpp"
 #include "runtime/collectives.hpp"
 #include "runtime/control.hpp"
 #include "runtime/identity.hpp"
@@ -38,7 +39,7 @@ namespace elastic {
 /// The parts of one worker.
 ///
 /// Any thread, as Context says.
-class Context::Impl final : public runtime::OperationRunner {
+class Context::Impl final : public runtime::OperationRunner, public runtime::CallScope {
  public:
   explicit Impl(Options options);
   ~Impl() override;
@@ -56,8 +57,8 @@ class Context::Impl final : public runtime::OperationRunner {
   coordinator::Coordinator& coordinator() const { return present_.load()->coordinator(); }
 
   runtime::StepClock& step_clock() { return step_clock_; }
-  runtime::Allreduces& allreduces() { return allreduces_; }
-  runtime::Collectives& collectives() { return collectives_; }
+  runtime::Allreduces& allreduces() override { return allreduces_; }
+  runtime::Collectives& collectives() override { return collectives_; }
   const std::shared_ptr<runtime::OpenSteps>& open_steps() const { return open_steps_; }
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
@@ -79,30 +80,35 @@ class Context::Impl final : public runtime::OperationRunner {
     return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
   }
 
-  /// Allreduce of tensors in host memory.
-  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op);
-  Contributors scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op, Scale scale);
-  /// `call`: what the caller has called, for messages.
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) override;
+  Contributors scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op,
+                                Scale scale) override;
+  Contributors barrier() override;
   Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
-              ReduceOp op, Scale scale, CudaStream stream);
-
-  /// The same from one tensor in host memory to another one.
+              ReduceOp op, Scale scale, CudaStream stream) override;
   Work submit(const char* call, std::string_view name, const ConstTensorView& in,
-              const TensorView& out, ReduceOp op);
-  /// The same for calls on tensors in host memory that are no allreduces. `tensor` is one of them.
-  Work submit(const char* call, const ConstTensorView& tensor,
-              coordinator::Coordinator::NamedCall named);
-  /// Starts a call without a name, in program order.
-  Work queue(const char* call, std::function<Contributors()> make);
-  runtime::OwnedBlocks own(const BlocksView& blocks) const { return {blocks, *this}; }
-  /// Waits for the calls of this thread that `queue` has started.
-  void finish_queued() { queue_.wait_for_own(); }
+              const TensorView& out, ReduceOp op) override;
+  Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
+  Work queue(const char* call, std::function<Contributors()> make) override;
+  runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
+  /// Waits for the calls of this thread that `queue` has started, here and in groups.
+  void finish_queued() {
+    queue_.wait_for_own();
+    finish_groups();
+  }
+
+  // For groups.
+  void set_groups(std::shared_ptr<Groups> groups) { groups_ = std::move(groups); }
+  device::Devices& devices() { return devices_; }
+  void check_lies_on_host(const ConstTensorView& tensor) const;
+  /// Checks what named calls demand, `name` being that of the call, and a tensor of it.
+  void prepare_named(const char* call, std::string_view name, const ConstTensorView& tensor) const;
 
   Allocation allocate(std::size_t bytes);
 
  private:
-  void check_lies_on_host(const ConstTensorView& tensor) const;
-  void prepare_named(const char* call, const ConstTensorView& tensor) const;
+  void stop_groups();
+  void finish_groups();
 
   /// Trains, and joins again as a new worker after an eviction, or after a timeout with which this
   /// worker left the job.
@@ -139,6 +145,7 @@ class Context::Impl final : public runtime::OperationRunner {
   std::atomic<runtime::WorkerSession*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};
+  std::shared_ptr<Groups> groups_;
   runtime::CallQueue queue_{[this] { coordinator().flush(); }};
   std::atomic<std::uint64_t> seen_generation_{0};
   mutable Mutex mutex_;

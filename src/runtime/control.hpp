@@ -74,6 +74,9 @@ class Control {
   Status wait_until_member() { return status_.wait_until_member(); }
   /// Waits until this worker is no longer a member, at most for `most`; returns the reason, or ok.
   Status wait_until_ended(Milliseconds most) { return status_.wait_until_ended(most); }
+  std::shared_ptr<const Roster> roster() const { return status_.roster(); }
+  /// These members have made their state the same: the rules of groups apply to them from now on.
+  void set_roster(Roster roster) { status_.set_roster(std::move(roster)); }
   /// This worker has the job's state from now on.
   void set_synced() { status_.set_synced(); }
   /// Sets the slowest rank of the present view, as the ranks have found it

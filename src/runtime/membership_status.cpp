@@ -63,6 +63,7 @@ void MembershipStatus::set_view(std::shared_ptr<const ViewSummary> view) {
   {
     const MutexLock lock(mutex_);
     view_ = std::move(view);
+    if (!roster_) roster_ = std::make_shared<const Roster>(roster_of(*view_->members, 0));
     slowest_ = -1;  // ranks name other workers now
   }
   changed_.notify_all();
@@ -155,6 +156,17 @@ bool MembershipStatus::left_after_timeout() const {
 std::shared_ptr<const ViewSummary> MembershipStatus::view() const {
   const MutexLock lock(mutex_);
   return view_;
+}
+
+std::shared_ptr<const Roster> MembershipStatus::roster() const {
+  const MutexLock lock(mutex_);
+  return roster_;
+}
+
+void MembershipStatus::set_roster(Roster roster) {
+  auto shared = std::make_shared<const Roster>(std::move(roster));
+  const MutexLock lock(mutex_);
+  roster_ = std::move(shared);
 }
 
 void MembershipStatus::set_synced() {

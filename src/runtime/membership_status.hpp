@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "coordinator/lane_view.hpp"
 #include "rendezvous/protocol/messages.hpp"
+#include "runtime/roster.hpp"
 
 namespace elastic::runtime {
 
@@ -63,6 +64,9 @@ class MembershipStatus {
   bool left_after_timeout() const;
   /// The view in force; null while joining.
   std::shared_ptr<const ViewSummary> view() const;
+  /// The members to which the rules of groups apply. Null before the first view.
+  std::shared_ptr<const Roster> roster() const;
+  void set_roster(Roster roster);
   void set_synced();
   bool synced() const;
   /// The slowest rank of the present view; -1 while that is unknown.
@@ -73,6 +77,7 @@ class MembershipStatus {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::shared_ptr<const ViewSummary> view_ ELASTIC_GUARDED_BY(mutex_);
+  std::shared_ptr<const Roster> roster_ ELASTIC_GUARDED_BY(mutex_);
   bool welcomed_ ELASTIC_GUARDED_BY(mutex_) = false;
   bool joining_ ELASTIC_GUARDED_BY(mutex_) = false;
   bool synced_ ELASTIC_GUARDED_BY(mutex_) = false;

@@ -9,7 +9,7 @@
 #include "coordinator/block_operations.hpp"
 #include "coordinator/reduction_operations.hpp"
 #include "elastic/async_collectives.hpp"
-#include "runtime/context_impl.hpp"
+#include "runtime/call_scope.hpp"
 #include "runtime/owned_blocks.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/result_room.hpp"
@@ -93,25 +93,25 @@ std::unique_ptr<Operation> alltoall_of(const runtime::OwnedBlocks& owned,
 Work AsyncCollectives::allreduce_async(std::string_view name, ConstTensorView in, TensorView out,
                                        ReduceOp op) {
   runtime::check_reduction(in, out, op, "allreduce_async");
-  return context().impl_->submit("allreduce_async", name, in, out, op);
+  return scope()->submit("allreduce_async", name, in, out, op);
 }
 
 Work AsyncCollectives::broadcast_async(std::string_view name, TensorView data, Root root) {
   runtime::check(data, "broadcast_async");
-  return context().impl_->submit(
-      "broadcast_async", data,
-      {request(name, coordinator::kBroadcastRequest, data.dtype, data.count),
-       [data, root](const Members& members) {
-         return rooted("broadcast", root, members, [&](CallRoot at) {
-           return std::make_unique<coordinator::BroadcastOperation>(data, std::move(at));
-         });
-       }});
+  return scope()->submit("broadcast_async", data,
+                         {request(name, coordinator::kBroadcastRequest, data.dtype, data.count),
+                          [data, root](const Members& members) {
+                            return rooted("broadcast", root, members, [&](CallRoot at) {
+                              return std::make_unique<coordinator::BroadcastOperation>(
+                                  data, std::move(at));
+                            });
+                          }});
 }
 
 Work AsyncCollectives::allgather_async(std::string_view name, ConstTensorView block,
                                        TakeGathered take, std::span<const std::size_t> row) {
   runtime::check(block, "allgather_async");
-  return context().impl_->submit(
+  return scope()->submit(
       "allgather_async", block,
       {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
        [block, take = guarded(std::move(take), "the function given to allgather_async"),
@@ -126,13 +126,13 @@ Pending<GatheredBlocks> AsyncCollectives::allgather_async(std::string_view name,
   runtime::check(out, "allgather_async", "output");
   runtime::check_same_type("allgather_async", block, out);
   auto result = std::make_shared<GatheredBlocks>();
-  Work work = context().impl_->submit(
-      "allgather_async", block,
-      {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
-       [block, take = into(result, out)](const Members& /*members*/) {
-         return std::make_unique<coordinator::AllgatherOperation>(block, take);
-       },
-       fits("allgather_async", result, out.count)});
+  Work work =
+      scope()->submit("allgather_async", block,
+                      {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
+                       [block, take = into(result, out)](const Members& /*members*/) {
+                         return std::make_unique<coordinator::AllgatherOperation>(block, take);
+                       },
+                       fits("allgather_async", result, out.count)});
   return {std::move(work), std::move(result)};
 }
 
@@ -141,7 +141,7 @@ Work AsyncCollectives::reduce_scatter_async(std::string_view name, ConstTensorVi
   runtime::check(data, "reduce_scatter_async");
   runtime::check(op, data.dtype, "reduce_scatter_async");
   runtime::check_elementwise(op, "reduce_scatter_async");
-  return context().impl_->submit(
+  return scope()->submit(
       "reduce_scatter_async", data,
       {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op),
        [data, op, take = guarded(std::move(take), "the function given to reduce_scatter_async")](
@@ -174,7 +174,7 @@ Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view n
                                           " elements has " + std::to_string(*largest),
                                       out.count));
   };
-  Work work = context().impl_->submit(
+  Work work = scope()->submit(
       "reduce_scatter_async", data,
       {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op),
        [data, op, take, largest](const Members& members) {
@@ -189,12 +189,11 @@ Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view n
 Work AsyncCollectives::alltoall_async(std::string_view name, const BlocksView& blocks,
                                       TakeGathered take) {
   runtime::check(blocks.data, "alltoall_async");
-  return context().impl_->submit(
-      "alltoall_async", blocks.data,
-      {request(name, coordinator::kAlltoallRequest, blocks.data.dtype, 0),
-       [owned = context().impl_->own(blocks),
-        take = guarded(std::move(take), "the function given to alltoall_async")](
-           const Members& /*members*/) { return alltoall_of(owned, take); }});
+  return scope()->submit("alltoall_async", blocks.data,
+                         {request(name, coordinator::kAlltoallRequest, blocks.data.dtype, 0),
+                          [owned = scope()->own(blocks),
+                           take = guarded(std::move(take), "the function given to alltoall_async")](
+                              const Members& /*members*/) { return alltoall_of(owned, take); }});
 }
 
 Pending<GatheredBlocks> AsyncCollectives::alltoall_async(std::string_view name,
@@ -203,10 +202,9 @@ Pending<GatheredBlocks> AsyncCollectives::alltoall_async(std::string_view name,
   runtime::check(out, "alltoall_async", "output");
   runtime::check_same_type("alltoall_async", blocks.data, out);
   auto result = std::make_shared<GatheredBlocks>();
-  Work work =
-      context().impl_->submit("alltoall_async", blocks.data,
+  Work work = scope()->submit("alltoall_async", blocks.data,
                               {request(name, coordinator::kAlltoallRequest, blocks.data.dtype, 0),
-                               [owned = context().impl_->own(blocks), take = into(result, out)](
+                               [owned = scope()->own(blocks), take = into(result, out)](
                                    const Members& /*members*/) { return alltoall_of(owned, take); },
                                fits("alltoall_async", result, out.count)});
   return {std::move(work), std::move(result)};
@@ -215,7 +213,7 @@ Pending<GatheredBlocks> AsyncCollectives::alltoall_async(std::string_view name,
 Work AsyncCollectives::gather_async(std::string_view name, ConstTensorView block, Root root,
                                     TakeGathered take, std::span<const std::size_t> row) {
   runtime::check(block, "gather_async");
-  return context().impl_->submit(
+  return scope()->submit(
       "gather_async", block,
       {request(name, coordinator::kGatherRequest, block.dtype, 0),
        [block, root, take = guarded(std::move(take), "the function given to gather_async"),
@@ -229,59 +227,59 @@ Work AsyncCollectives::gather_async(std::string_view name, ConstTensorView block
 Work AsyncCollectives::scatter_async(std::string_view name, const BlocksView& blocks, Root root,
                                      TakeScattered take) {
   runtime::check(blocks.data, "scatter_async");
-  return context().impl_->submit(
-      "scatter_async", blocks.data,
-      {request(name, coordinator::kScatterRequest, blocks.data.dtype, 0),
-       [owned = context().impl_->own(blocks), root,
-        take = guarded(std::move(take), "the function given to scatter_async")](
-           const Members& members) {
-         return rooted("scatter", root, members, [&](CallRoot at) {
-           return std::make_unique<coordinator::ScatterOperation>(addressed(owned), std::move(at),
-                                                                  take);
-         });
-       }});
+  return scope()->submit("scatter_async", blocks.data,
+                         {request(name, coordinator::kScatterRequest, blocks.data.dtype, 0),
+                          [owned = scope()->own(blocks), root,
+                           take = guarded(std::move(take), "the function given to scatter_async")](
+                              const Members& members) {
+                            return rooted("scatter", root, members, [&](CallRoot at) {
+                              return std::make_unique<coordinator::ScatterOperation>(
+                                  addressed(owned), std::move(at), take);
+                            });
+                          }});
 }
 
 Work AsyncCollectives::reduce_async(std::string_view name, ConstTensorView in, TensorView out,
                                     Root root, ReduceOp op) {
   runtime::check_reduction(in, out, op, "reduce_async");
   runtime::check_elementwise(op, "reduce_async");
-  return context().impl_->submit(
-      "reduce_async", in,
-      {request(name, coordinator::kReduceRequest, in.dtype, in.count, op),
-       [in, out, root, op](const Members& members) {
-         return rooted("reduce", root, members, [&](CallRoot at) {
-           return std::make_unique<coordinator::ReduceOperation>(in, out, op, std::move(at));
-         });
-       }});
+  return scope()->submit("reduce_async", in,
+                         {request(name, coordinator::kReduceRequest, in.dtype, in.count, op),
+                          [in, out, root, op](const Members& members) {
+                            return rooted("reduce", root, members, [&](CallRoot at) {
+                              return std::make_unique<coordinator::ReduceOperation>(in, out, op,
+                                                                                    std::move(at));
+                            });
+                          }});
 }
 
 Work AsyncCollectives::scan_async(std::string_view name, ConstTensorView in, TensorView out,
                                   ReduceOp op) {
   runtime::check_reduction(in, out, op, "scan_async");
   runtime::check_elementwise(op, "scan_async");
-  return context().impl_->submit("scan_async", in,
-                                 {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
-                                  [in, out, op](const Members& /*members*/) {
-                                    return std::make_unique<coordinator::ScanOperation>(
-                                        in, out, op, /*exclusive=*/false);
-                                  }});
+  return scope()->submit("scan_async", in,
+                         {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
+                          [in, out, op](const Members& /*members*/) {
+                            return std::make_unique<coordinator::ScanOperation>(
+                                in, out, op,
+                                /*exclusive=*/false);
+                          }});
 }
 
 Work AsyncCollectives::exscan_async(std::string_view name, ConstTensorView in, TensorView out,
                                     ReduceOp op) {
   runtime::check_reduction(in, out, op, "exscan_async");
   runtime::check_elementwise(op, "exscan_async");
-  return context().impl_->submit("exscan_async", in,
-                                 {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
-                                  [in, out, op](const Members& /*members*/) {
-                                    return std::make_unique<coordinator::ScanOperation>(
-                                        in, out, op, /*exclusive=*/true);
-                                  }});
+  return scope()->submit("exscan_async", in,
+                         {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
+                          [in, out, op](const Members& /*members*/) {
+                            return std::make_unique<coordinator::ScanOperation>(in, out, op,
+                                                                                /*exclusive=*/true);
+                          }});
 }
 
 Work AsyncCollectives::barrier_async(std::string_view name) {
-  return context().impl_->submit(
+  return scope()->submit(
       "barrier_async", {},
       {request(name, coordinator::kBarrierRequest, DType::kU8, 0), [](const Members& /*members*/) {
          return std::make_unique<coordinator::BarrierOperation>();

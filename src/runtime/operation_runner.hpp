@@ -28,6 +28,9 @@ class OperationRunner {
   virtual Status leave_without_result(const Status& why) = 0;
   /// When to fetch tensors from devices, for the present backend.
   virtual device::Fetch fetch() const = 0;
+  /// Whether a root that is given as a rank is the worker that has it as the call is made, and no
+  /// other one if that worker leaves before the call begins.
+  virtual bool ranks_are_of_this_moment() const { return false; }
 };
 
 }  // namespace elastic::runtime

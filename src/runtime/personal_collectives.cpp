@@ -21,11 +21,6 @@ namespace {
 using coordinator::CallRoot;
 using coordinator::Members;
 
-coordinator::Root named(const Root& root) {
-  if (root.worker()) return *root.worker();
-  return root.rank();
-}
-
 /// `take` as a function of the program: it may call no collective.
 template <typename Take>
 auto guarded(const Take& take, const char* what) {
@@ -58,9 +53,18 @@ Contributors Collectives::run_rooted(const char* call, const Places& places, con
       refuse_on_all(no_such_root(call, root, *members));
     }
     Result<Contributors> done =
-        run(places, /*reads=*/true, [&] { return make(CallRoot(named(root), *members)); }, {});
+        run(places, /*reads=*/true, [&] { return make(CallRoot(named(root, *members), *members)); },
+            {});
     if (done.status().code() != Code::kAborted) return value_or_throw(std::move(done));
   }
+}
+
+/// The root as it is named through all attempts at a call: `root` is a worker or one of the ranks
+/// of `members`.
+coordinator::Root Collectives::named(const Root& root, const Members& members) const {
+  if (root.worker()) return *root.worker();
+  if (!runner_.ranks_are_of_this_moment()) return root.rank();
+  return (*members.ids)[static_cast<std::size_t>(root.rank())];
 }
 
 /// Ends the call that this worker cannot make in an error on all members.

@@ -36,6 +36,7 @@ struct Header {
 struct Headers {
   std::vector<Header> by_rank;
   std::size_t donor = 0;  ///< rank that gives the state
+  Roster roster;          ///< the members of that view
 
   /// The first rank with another layout than rank 0; 0 if all are equal.
   std::size_t different_rank() const {
@@ -67,6 +68,7 @@ class HeaderOperation : public coordinator::AllgatherOperation {
   void unpack(const Members& members, const collectives::Payload& payload) override {
     AllgatherOperation::unpack(members, payload);
     all_.donor = static_cast<std::size_t>(members.first_synced());
+    all_.roster = roster_of(members, members.generation);
   }
 
  private:
@@ -213,6 +215,7 @@ Status attempt(State& state, const Synchronisation& how, Control& control,
         brought, state.commits());
   }
   control.gate().set_commits(state.commits());
+  control.set_roster(std::move(all.roster));
   control.set_synced();
   training::set_members(state, done.value().workers(), control.identity().id);
   return {};

@@ -72,6 +72,7 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
     ids->push_back(worker_id(member.incarnation));
   }
   members->ids = std::move(ids);
+  members->hosts = hosts_of(view);
 
   ViewSummary summary;
   summary.admitted_at = view.admitted_at;

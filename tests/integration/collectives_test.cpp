@@ -75,6 +75,22 @@ INSTANTIATE_TEST_SUITE_P(
                             {"ELASTIC_TRANSPORT=tcp", "ELASTIC_ALL_LINKED=0"}}),
     [](const auto& param) { return param.param.name; });
 
+class GroupTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(GroupTest, CollectivesAreRightForItsMembers) {
+  expect_right(GetParam(), GROUP_CHECK);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, GroupTest,
+    ::testing::Values(World{"alone", 1, {}}, World{"two_over_shm", 2, {"ELASTIC_TRANSPORT=shm"}},
+                      World{"five_over_shm", 5, {"ELASTIC_TRANSPORT=shm"}},
+                      World{"four_over_tcp", 4, {"ELASTIC_TRANSPORT=tcp", "ELASTIC_TCP_STREAMS=3"}},
+                      World{"six_over_tcp_linked_as_needed",
+                            6,
+                            {"ELASTIC_TRANSPORT=tcp", "ELASTIC_ALL_LINKED=0"}}),
+    [](const auto& param) { return param.param.name; });
+
 /// Under sanitizers those that differ most.
 std::vector<World> worlds() {
   std::vector<World> all{

@@ -18,8 +18,9 @@ TEST_P(KillTest, SurvivorsAgreeOnEverySum) {
 /// As in a large job, where a worker has links with few others, and makes the rest when an
 /// operation or a repair needs them.
 TEST(KillTestLinkedAsNeeded, SurvivorsAgreeOnEverySum) {
-  for (const char* const transport : {"tcp", "shm"}) {
-    Scenario scenario{"mixed", transport};
+  for (const Scenario& each :
+       {Scenario{"mixed", "tcp"}, Scenario{"mixed", "shm"}, Scenario{"groups", "tcp"}}) {
+    Scenario scenario = each;
     scenario.environment = {"ELASTIC_ALL_LINKED=0"};
     scenario.ranks = 6;
     several_kills(scenario, 4);
@@ -38,7 +39,8 @@ TEST(KillTestWithThreads, SurvivorsAgreeOnEverySum) {
 std::vector<Scenario> streams() {
   std::vector<Scenario> all{Scenario{"blocking", "shm"},    Scenario{"named", "tcp"},
                             Scenario{"mixed", "auto"},      Scenario{"mixed", "tcp"},
-                            Scenario{"mixed", "tcp", true}, Scenario{"moves", "shm"}};
+                            Scenario{"mixed", "tcp", true}, Scenario{"moves", "shm"},
+                            Scenario{"groups", "shm"},      Scenario{"groups", "tcp"}};
   if (kSlowness == 1) {
     all.insert(all.end(),
                {Scenario{"blocking", "tcp"}, Scenario{"blocking", "auto"}, Scenario{"named", "shm"},

@@ -60,7 +60,7 @@ class GlooBackend final : public Backend {
 /// and mismatches exist only in this library. Gloo's allreduce combines element by element, and a
 /// lone rank's not at all.
 bool is_left_to_native(const Call& call, int ranks) {
-  return call.kind == Kind::kReduceScatter || call.kind == Kind::kTransfer ||
+  return !call.group.empty() || call.kind == Kind::kReduceScatter || call.kind == Kind::kTransfer ||
          call.kind == Kind::kMismatch || !is_elementwise(call.redop) ||
          (is_personal(call.kind) && call.kind != Kind::kReduce) ||
          (ranks == 1 && is_logical(call.redop));

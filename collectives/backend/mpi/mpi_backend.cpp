@@ -83,7 +83,7 @@ class MpiBackend final : public Backend {
 
 /// MPI's reductions combine element by element, and a lone rank's not at all.
 bool MpiBackend::is_left_to_native(const Call& call) const {
-  return call.kind == Kind::kBarrier || call.kind == Kind::kTransfer ||
+  return !call.group.empty() || call.kind == Kind::kBarrier || call.kind == Kind::kTransfer ||
          call.kind == Kind::kMismatch || is_personal(call.kind) || !is_elementwise(call.redop) ||
          (size() == 1 && is_logical(call.redop));
 }

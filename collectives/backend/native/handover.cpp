@@ -86,7 +86,7 @@ class Taker {
 };
 
 std::span<const std::byte> shared_data(const Backend::Parcel& parcel) {
-  return parcel.payload.of_this_rank() ? std::span<const std::byte>() : parcel.payload.data.bytes();
+  return parcel.payload.stays_here() ? std::span<const std::byte>() : parcel.payload.data.bytes();
 }
 
 Descriptor describe(const Backend::Parcel& parcel) {

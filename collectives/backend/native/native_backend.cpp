@@ -11,6 +11,7 @@
 #include "collectives/backend/native/eager_allreduce.hpp"
 #include "collectives/backend/native/eager_exchange.hpp"
 #include "collectives/backend/native/executor.hpp"
+#include "collectives/backend/native/group_backends.hpp"
 #include "collectives/backend/native/handover.hpp"
 #include "collectives/backend/native/lone_rank.hpp"
 #include "collectives/backend/native/personal_collectives.hpp"
@@ -57,7 +58,14 @@ class NativeBackend final : public Backend {
         exchange_(mesh_->rank(), mesh_->size(), eager_),
         shared_(*mesh_, eager_, options.arena),
         adasum_(*mesh_, executor_),
-        limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {}
+        groups_(*mesh_, hosts_,
+                [this](std::shared_ptr<Mesh> theirs, std::vector<int> hosts) {
+                  return make_native_backend(generation_, std::move(theirs),
+                                             options_of_group(std::move(hosts)));
+                }),
+        limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {
+    if (options.negotiated) adopt(*options.negotiated);
+  }
 
   Status prepare(std::uint64_t position) override;
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
@@ -87,6 +95,9 @@ class NativeBackend final : public Backend {
   Status transfer(const Call& call, Payload& payload);
   Status one_way(const Call& call, Payload& payload);
   Status end_with_own_result(Status done, Payload& payload);
+  Status run_in_group(std::uint64_t position, const Call& call, Payload& payload);
+  NativeOptions options_of_group(std::vector<int> hosts) const;
+  void adopt(const NativeOptions::Negotiated& negotiated);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
   /// Whether the input has to be saved before the result overwrites it.
   bool must_save(const ZeroCopyTensor& tensor) const {
@@ -108,11 +119,13 @@ class NativeBackend final : public Backend {
   EagerExchange exchange_;
   SharedAllreduce shared_;
   Adasum adasum_;
+  GroupBackends groups_;
   UndoLog undo_;
   bool prepared_ = false;
   Status refused_;                 // the error of every operation if the ranks' options differ
   bool eager_everywhere_ = false;  // small allreduces are eager, as `prepare` agreed
   plan::AllreduceLimits limits_;
+  NativeOptions::Negotiated negotiated_;
   Buffer spare_;  // takes an allgather's result, and is swapped with its input
 };
 
@@ -124,6 +137,7 @@ class NativeBackend final : public Backend {
 /// 4. After a failure, `finish` restores the inputs.
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) try {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
+  if (!call.group.empty()) return run_in_group(position, call, payload);
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
   if (Status status = prepare(position); !status.ok()) return status;
   const OpTag tag{generation_, position, call.phase};
@@ -190,16 +204,63 @@ Status NativeBackend::prepare(std::uint64_t position) {
     return agreed.status();
   }
   const ViewCapabilities& capabilities = agreed.value();
-  eager_everywhere_ = capabilities.eager;
-  if (eager_everywhere_) {
-    limits_ = plan::limits_for(size(), eager_.most_bytes(), options_.thresholds.algorithm);
-  }
-  plans_.use(capabilities.thresholds, capabilities.segment_bytes);
+  adopt({capabilities.eager, capabilities.thresholds, capabilities.segment_bytes});
   if (options_.record && size() > 1) {
     options_.record->set(describe(capabilities, hosts_, generation_, eager_.most_bytes()),
                          capabilities.costs);
   }
   return {};
+}
+
+void NativeBackend::adopt(const NativeOptions::Negotiated& negotiated) {
+  prepared_ = true;
+  negotiated_ = negotiated;
+  eager_everywhere_ = negotiated.eager;
+  if (eager_everywhere_) {
+    if (options_.negotiated) (void)eager_.find_channels();  // those of the view are there
+    limits_ = plan::limits_for(size(), eager_.most_bytes(), options_.thresholds.algorithm);
+  }
+  plans_.use(negotiated.thresholds, negotiated.segment_bytes);
+}
+
+NativeOptions NativeBackend::options_of_group(std::vector<int> hosts) const {
+  NativeOptions options = options_;
+  options.hosts = std::move(hosts);
+  options.record = nullptr;
+  options.negotiated = negotiated_;
+  return options;
+}
+
+/// A call of some ranks:
+/// 1. They perform it by a backend of their own, over the same links.
+/// 2. All ranks of the view meet in a barrier. No rank returns before the group has its results,
+///    so no rank has to give another one a result that differs by rank.
+/// Cost: that of the call among the group, and of a barrier.
+Status NativeBackend::run_in_group(std::uint64_t position, const Call& call, Payload& payload) {
+  if (Status status = prepare(position); !status.ok()) return status;
+  GroupResult result;
+  if (std::ranges::find(call.group, rank()) != call.group.end()) {
+    if (!mesh_->has_all_links()) {
+      mesh_->begin({generation_, position, OpTag::kBeforeOperation}, {});
+      if (Status linked = mesh_->require(call.group); !linked.ok()) return linked;
+    }
+    Call theirs = call;
+    theirs.group.clear();
+    theirs.fingerprint = call.group_fingerprint;
+    const Status done = groups_.of(call.group).run(position, theirs, payload);
+    if (!done.ok() && !is_shared_error(done)) return done;
+    result.error = done;
+  }
+  result.complete = true;
+  payload.group = std::move(result);
+  mesh_->begin({generation_, position, OpTag::kGroupEnd}, call.fingerprint);
+  Status met = barrier();
+  if (met.ok()) {
+    payload.group->complete = false;
+  } else {
+    mesh_->abandon();
+  }
+  return met;
 }
 
 /// An error is an operation's result like any other: no rank has it before all have entered.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/backend/backend.hpp"
@@ -35,6 +36,14 @@ struct NativeOptions {
   /// Whether inputs are kept until results are whole, and results until all ranks have theirs.
   /// If false, a failure destroys tensors reduced in place: only for measuring the cost of this.
   bool recoverable = true;
+  /// The agreement of the ranks of a view.
+  struct Negotiated {
+    bool eager = false;  ///< small calls are eager
+    plan::Thresholds thresholds;
+    std::size_t segment_bytes = 0;
+  };
+  /// For the backend of a group of ranks, which negotiates nothing: the agreement of their view.
+  std::optional<Negotiated> negotiated = {};
 };
 
 /// The library's own backend, always present: runs plans on the links of `mesh`, for the view

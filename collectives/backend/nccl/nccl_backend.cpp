@@ -92,7 +92,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
     if (Status begun = begin_early(operation); !begun.ok()) return begun;
     return by_host(operation, payload);
   }
-  if (!is_for_nccl(call.kind)) return by_host(operation, payload);
+  if (!is_for_nccl(call.kind) || !call.group.empty()) return by_host(operation, payload);
   Result<Turn> taken = take_turn(call, payload);
   if (!taken.ok()) return taken.status();
   Turn& turn = taken.value();

@@ -43,6 +43,11 @@ class ProcessOwned {
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     T* operator->() const { return owner_.object_.get(); }
+    /// Begins one more use. \returns the number of uses: that one ends when it is counted down.
+    std::atomic<int>& prolong() const {
+      owner_.users_.fetch_add(1);
+      return owner_.users_;
+    }
 
    private:
     const ProcessOwned& owner_;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/group.hpp>
 
 #include "cuda/driver_calls.hpp"
 #include "integration/programs/check_program.hpp"
@@ -29,7 +30,7 @@ using elastic::testing::GpuArray;
 using elastic::testing::GpuStream;
 
 struct Arguments {
-  std::string mode;  // "blocking", "named", "mixed" or "moves"; "held", and then as "blocking"
+  std::string mode;  // "blocking", "named", "mixed", "moves" or "groups"; "held", then "blocking"
   bool on_device = false;
   int calls = 0;
   std::size_t most_elements = 0;
@@ -111,6 +112,8 @@ class Stream {
           arguments_.mode == "named" || (arguments_.mode == "mixed" && call % 2 == 1);
       if (arguments_.mode == "moves") {
         moving_call(call);
+      } else if (arguments_.mode == "groups") {
+        group_step(call);
       } else {
         named ? named_step() : blocking_call();
       }
@@ -157,6 +160,39 @@ class Stream {
   } catch (const elastic::Error& error) {
     if (!error.retryable()) throw;
     log_ << "lost" << std::endl;
+  }
+
+  /// Calls of groups that overlap, in another order on each worker, beside one of all.
+  void group_step(int call) {
+    elastic::Context& job = elastic::context();
+    std::vector<elastic::Group*> groups{&job.group(elastic::GroupRule::every(2)),
+                                        &job.group(elastic::GroupRule::every(2, 1)),
+                                        &job.group(elastic::GroupRule::ranks({0, 1, 3})),
+                                        &job.group(elastic::GroupRule::per_host())};
+    std::vector<std::size_t> counts;
+    for (std::size_t i = 0; i <= groups.size(); ++i) counts.push_back(next_count());
+    std::vector<std::size_t> order{0, 1, 2, 3};
+    std::shuffle(order.begin(), order.end(), own_);
+    std::vector<std::vector<std::int64_t>> sums(groups.size());
+    std::vector<elastic::Work> works(groups.size());
+    for (const std::size_t i : order) {
+      if (groups[i]->rank() < 0) continue;
+      sums[i].assign(counts[i], digit(slot_));
+      works[i] = groups[i]->allreduce_async("sum", sums[i]);
+    }
+    blocking_call();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (groups[i]->rank() < 0) continue;
+      const std::int64_t sum = checked_sum(sums[i], works[i].wait().size(), slot_);
+      groups_log_ << call << " " << i << " " << sum << std::endl;
+    }
+    elastic::Group& odd = job.group(elastic::GroupRule::every(2, slot_ % 2));
+    std::vector<std::int64_t> moved(counts.back(), digit(slot_));
+    const auto gathered = odd.allgather(moved);
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < gathered.values.size(); i += counts.back())
+      sum += gathered.values[i];
+    groups_log_ << call << " " << 4 + slot_ % 2 << " " << sum << std::endl;
   }
 
   /// The sum over the blocks, element by element. Expects that nothing was written behind them.
@@ -214,6 +250,7 @@ class Stream {
   int slot_;
   std::optional<Gpu> gpu_;
   std::ofstream log_;
+  std::ofstream groups_log_{arguments_.log + "/groups." + std::to_string(slot_)};
   std::mt19937_64 shared_;  // the same on all workers
   std::mt19937_64 own_;
 };

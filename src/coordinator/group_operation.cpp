@@ -1,0 +1,86 @@
+#include "coordinator/group_operation.hpp"
+
+#include <span>
+#include <utility>
+
+#include "base/hash.hpp"
+#include "base/rank_list.hpp"
+
+namespace elastic::coordinator {
+
+namespace {
+
+/// "in the group of ranks 0, 2 and 5"
+std::string describe(const GroupCall& group) {
+  return "in the group of " + rank_list({group.ranks.begin(), group.ranks.end()});
+}
+
+}  // namespace
+
+Members members_of_group(const Members& members, const std::vector<int>& ranks) {
+  Members group;
+  auto ids = std::make_shared<std::vector<WorkerId>>();
+  group.generation = members.generation;
+  group.rank = -1;
+  for (const int rank : ranks) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (rank == members.rank) group.rank = group.size();
+    group.incarnations.push_back(members.incarnations[at]);
+    group.synced.push_back(members.synced[at]);
+    group.hosts.push_back(members.hosts[at]);
+    ids->push_back((*members.ids)[at]);
+  }
+  group.ids = std::move(ids);
+  return group;
+}
+
+GroupOperation::GroupOperation(GroupCall group, const Members& members,
+                               std::unique_ptr<Operation> theirs,
+                               std::shared_ptr<GroupOutcome> outcome)
+    : group_(std::move(group)), theirs_(std::move(theirs)), outcome_(std::move(outcome)) {
+  if (theirs_ == nullptr) return;
+  members_ = members_of_group(members, group_.ranks);
+  if (!group_.mismatch.empty()) {
+    refused_ = Status(Code::kMismatch, group_.mismatch, -1, members.generation);
+  } else if (theirs_->is_lost(members_)) {
+    refused_ = Status(Code::kRootLost,
+                      "the root is no member of the group; choose one that is, and call again", -1,
+                      members.generation);
+  }
+}
+
+/// All ranks know the name and the ranks, and compare these at the end.
+collectives::Call GroupOperation::call(const Members& /*members*/) {
+  collectives::Call call;
+  call.fingerprint.kind = static_cast<std::uint8_t>(collectives::Kind::kBarrier);
+  if (theirs_ != nullptr) {
+    const collectives::Call made = theirs_->call(members_);
+    if (performs()) call = made;
+    if (refused_.code() == Code::kRootLost) call.fingerprint.detail = made.fingerprint.detail;
+  }
+  call.group = group_.ranks;
+  call.group_fingerprint = call.fingerprint;
+  call.fingerprint = {};
+  call.fingerprint.kind = static_cast<std::uint8_t>(collectives::Kind::kBarrier);
+  call.fingerprint.detail =
+      static_cast<std::uint32_t>(hash_of(std::as_bytes(std::span(group_.name))));
+  return call;
+}
+
+void GroupOperation::pack(const Members& /*members*/, collectives::Payload& payload) {
+  if (performs()) theirs_->pack(members_, payload);
+}
+
+void GroupOperation::unpack(const Members& /*members*/, const collectives::Payload& payload) {
+  if (theirs_ == nullptr) return;
+  outcome_->contributors = members_.contributors();
+  outcome_->error = refused_;
+  if (!refused_.ok()) return;
+  if (payload.group && !payload.group->error.ok()) {
+    outcome_->error = payload.group->error.within(describe(group_) + ", numbered from 0");
+    return;
+  }
+  theirs_->unpack(members_, payload);
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,292 @@
+#include "elastic/group.hpp"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "base/in_callback.hpp"
+#include "coordinator/group_operation.hpp"
+#include "runtime/group_impl.hpp"
+#include "runtime/groups.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/step_clock.hpp"
+#include "runtime/tensor_check.hpp"
+
+namespace elastic {
+
+namespace {
+
+using coordinator::Members;
+using coordinator::Operation;
+
+/// The operation of a blocking call, for as long as the call lasts.
+class BorrowedOperation final : public Operation {
+ public:
+  explicit BorrowedOperation(Operation& operation) : operation_(operation) {}
+  bool is_lost(const Members& members) const override { return operation_.is_lost(members); }
+  collectives::Call call(const Members& members) override { return operation_.call(members); }
+  void pack(const Members& members, collectives::Payload& payload) override {
+    operation_.pack(members, payload);
+  }
+  void unpack(const Members& members, const collectives::Payload& payload) override {
+    operation_.unpack(members, payload);
+  }
+
+ private:
+  Operation& operation_;
+};
+
+/// Calls without a name agree on no more than that there is one: the ranks of the group compare the
+/// calls themselves.
+coordinator::TensorRequest unnamed_request() {
+  return {{}, coordinator::kBarrierRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::uint64_t hash_of_workers(const std::vector<WorkerId>& workers) {
+  return hash_of(std::as_bytes(std::span(workers)));
+}
+
+std::vector<GroupMember> chosen_by(std::span<const GroupRule> rules,
+                                   std::vector<GroupMember> members, WorkerId self) {
+  for (const GroupRule& rule : rules) members = rule.choose(members, self);
+  return members;
+}
+
+}  // namespace
+
+Group::Impl::Impl(Context::Impl& job, Rules rules)
+    : job_(job),
+      rules_(std::move(rules)),
+      name_(name_of(rules_)),
+      allreduces_(job.devices(), *this),
+      collectives_(job.devices(), *this),
+      queue_([this] { job_.coordinator().flush(); }) {}
+
+std::string Group::Impl::name_of(std::span<const GroupRule> rules) {
+  std::string name;
+  for (const GroupRule& rule : rules) name += (name.empty() ? "" : ", ") + rule.name();
+  return name;
+}
+
+/// Applies the rules if the roster is another one. Calls without a name are counted from 0 then, by
+/// all members.
+Group::Impl::Membership& Group::Impl::renew() const {
+  auto roster = job_.control().roster();
+  if (roster == membership_.roster) return membership_;
+  auto workers = std::make_shared<std::vector<WorkerId>>();
+  const WorkerId self = job_.control().identity().id;
+  for (const GroupMember& each : chosen_by(rules_, roster->members, self)) {
+    workers->push_back(each.id);
+  }
+  membership_.prefix = name_ + "@" + std::to_string(roster->generation) + "." +
+                       hexadecimal(hash_of_workers(*workers)) + "/";
+  membership_.calls = 0;
+  membership_.workers = std::move(workers);
+  membership_.roster = std::move(roster);
+  return membership_;
+}
+
+std::shared_ptr<const Members> Group::Impl::present() const {
+  const auto view = job_.view();
+  if (!view) {
+    const auto nothing = std::make_shared<Members>();
+    nothing->rank = -1;
+    return nothing;
+  }
+  const Members& all = *view->members;
+  std::vector<int> ranks;
+  {
+    const MutexLock lock(mutex_);
+    for (const WorkerId id : *renew().workers) {
+      if (const int rank = all.rank_of(id); rank >= 0) ranks.push_back(rank);
+    }
+  }
+  std::ranges::sort(ranks);
+  return std::make_shared<const Members>(coordinator::members_of_group(all, ranks));
+}
+
+std::shared_ptr<const Members> Group::Impl::members() const {
+  (void)job_.members();
+  auto members = present();
+  if (members->rank < 0) {
+    throw Error(ErrorCode::kInvalidArgument, "this worker, rank " +
+                                                 std::to_string(job_.members()->rank) +
+                                                 " of the job, is not in the group '" + name_ +
+                                                 "', whose collectives are for its " +
+                                                 std::to_string(members->size()) + " members");
+  }
+  return members;
+}
+
+/// Blocking calls come after those that `queue` has started.
+void Group::Impl::flush() {
+  job_.coordinator().flush();
+  queue_.wait();
+}
+
+Result<Contributors> Group::Impl::run(Operation& operation) {
+  refuse_in_callback("a collective of a group");
+  const runtime::Blocked blocked;
+  flush();
+  const auto state = submit_named({unnamed_request(), [&operation](const Members& /*members*/) {
+                                     return std::make_unique<BorrowedOperation>(operation);
+                                   }});
+  try {
+    state->wait();
+  } catch (...) {
+    // The coordinator has the caller's tensors until the call has ended.
+    (void)job_.control().lane(runtime::kNamedLane).leave_for(std::current_exception());
+    state->wait_regardless();
+    throw;
+  }
+  return state->outcome();
+}
+
+/// Names a call, or puts the group's own mark before its name.
+std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call) const {
+  (void)members();
+  {
+    const MutexLock lock(mutex_);
+    Membership& membership = renew();
+    std::string& name = call.request.name;
+    name = name.empty() ? membership.prefix + "#" + std::to_string(membership.calls++)
+                        : membership.prefix + ":" + name;
+    call.group = membership.workers;
+  }
+  return runtime::value_or_throw(job_.coordinator().submit(std::move(call)));
+}
+
+Work Group::Impl::submit_allreduce(std::string_view name, std::vector<ConstTensorView> in,
+                                   std::vector<TensorView> out, ReduceOp op, Scale scale) const {
+  coordinator::TensorRequest request{
+      std::string(name), coordinator::kAllreduceRequest, op, {}, scale};
+  for (const TensorView& tensor : out) request.tensors.push_back({tensor.dtype, tensor.count});
+  return Work(submit_named({std::move(request), [in = std::move(in), out = std::move(out), op,
+                                                 scale](const Members& /*members*/) {
+                              return std::make_unique<coordinator::AllreduceOperation>(
+                                  in, out, op, std::vector<collectives::Wire>(), scale);
+                            }}));
+}
+
+Contributors Group::Impl::scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op,
+                                           Scale scale) {
+  job_.check_lies_on_host(in);
+  job_.check_lies_on_host(out);
+  coordinator::AllreduceOperation operation({in}, {out}, op, {}, scale);
+  return runtime::value_or_throw(run(operation));
+}
+
+Contributors Group::Impl::barrier() {
+  coordinator::BarrierOperation operation;
+  return runtime::value_or_throw(run(operation));
+}
+
+Work Group::Impl::submit(const char* call, std::string_view name,
+                         std::span<const TensorView> tensors, ReduceOp op, Scale scale,
+                         CudaStream stream) {
+  runtime::check_group(tensors, call);
+  runtime::check(op, tensors, call);
+  runtime::check(scale, tensors, call);
+  runtime::check_no_stream(stream);
+  for (const TensorView& tensor : tensors) job_.prepare_named(call, name, tensor);
+  return submit_allreduce(name, {tensors.begin(), tensors.end()}, {tensors.begin(), tensors.end()},
+                          op, scale);
+}
+
+Work Group::Impl::submit(const char* call, std::string_view name, const ConstTensorView& in,
+                         const TensorView& out, ReduceOp op) {
+  job_.prepare_named(call, name, in);
+  job_.prepare_named(call, name, out);
+  return submit_allreduce(name, {in}, {out}, op, Scale(1, 1));
+}
+
+Work Group::Impl::submit(const char* call, const ConstTensorView& tensor, NamedCall named) {
+  job_.prepare_named(call, named.request.name, tensor);
+  return Work(submit_named(std::move(named)));
+}
+
+Work Group::Impl::queue(const char* call, std::function<Contributors()> make) {
+  refuse_in_callback(call);
+  (void)members();
+  return Work(queue_.add(std::move(make)));
+}
+
+Group::Group(Context& context, std::unique_ptr<Impl> impl)
+    : context_(context), impl_(std::move(impl)) {}
+Group::~Group() = default;
+
+runtime::ScopeUse Group::scope() {
+  const auto use = context_.impl_.operator->();
+  return {*impl_, use.prolong()};
+}
+
+int Group::rank() const {
+  (void)context_.impl_->show_view();
+  return impl_->present()->rank;
+}
+
+int Group::size() const {
+  (void)context_.impl_->show_view();
+  return impl_->present()->size();
+}
+
+Contributors Group::members() const {
+  (void)context_.impl_->show_view();
+  const auto members = impl_->present();
+  return members->size() > 0 ? members->contributors() : Contributors();
+}
+
+const std::string& Group::name() const {
+  return impl_->name();
+}
+
+Group& Group::group(const GroupRule& rule) {
+  Impl::Rules rules = impl_->rules();
+  rules.push_back(rule);
+  return context_.groups_->of(context_, std::move(rules));
+}
+
+Group& Context::group(const GroupRule& rule) {
+  (void)rank();
+  return groups_->of(*this, {rule});
+}
+
+Group& Context::Groups::of(Context& context, std::vector<GroupRule> rules) {
+  const auto use = context.impl_.operator->();
+  const MutexLock lock(mutex);
+  auto& group = by_rules[Group::Impl::name_of(rules)];
+  if (!group) {
+    auto impl = std::make_unique<Group::Impl>(*use.operator->(), std::move(rules));
+    group.reset(new Group(context, std::move(impl)));
+  }
+  return *group;
+}
+
+std::vector<Group*> Context::Groups::all() const {
+  const MutexLock lock(mutex);
+  std::vector<Group*> all;
+  for (const auto& [name, group] : by_rules) all.push_back(group.get());
+  return all;
+}
+
+/// Ends the calls of groups that are queued, which have to end soon: the lanes are closed.
+void Context::Impl::stop_groups() {
+  if (!groups_) return;  // the context could not be made
+  for (Group* const group : groups_->all()) group->impl_->stop();
+}
+
+void Context::Impl::finish_groups() {
+  for (Group* const group : groups_->all()) group->impl_->finish_queued();
+}
+
+}  // namespace elastic

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "elastic/group.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/roster.hpp"
+
+namespace elastic {
+
+/// The calls of a group are named calls of its members: those without a name get one, by their
+/// number in the group.
+///
+/// Any thread.
+class Group::Impl final : public runtime::OperationRunner, public runtime::CallScope {
+ public:
+  using Rules = std::vector<GroupRule>;
+
+  /// `job` outlives it. Each rule chooses among the members that the rule before it has chosen.
+  Impl(Context::Impl& job, Rules rules);
+
+  Context::Impl& job() const { return job_; }
+  const Rules& rules() const { return rules_; }
+  /// The rules in words.
+  static std::string name_of(std::span<const GroupRule> rules);
+  const std::string& name() const { return name_; }
+
+  /// The members in the present view as a view of their own; rank -1 if this worker is not in it.
+  std::shared_ptr<const coordinator::Members> present() const;
+  /// Ends the calls that `queue` has started; later ones fail.
+  void stop() { queue_.stop(); }
+  /// Waits for the calls of this thread that `queue` has started.
+  void finish_queued() { queue_.wait_for_own(); }
+
+  // OperationRunner
+  std::shared_ptr<const coordinator::Members> members() const override;
+  Contributors seen() const override { return members()->contributors(); }
+  void flush() override;
+  Result<Contributors> run(coordinator::Operation& operation) override;
+  Status leave_without_result(const Status& why) override { return job_.leave_without_result(why); }
+  device::Fetch fetch() const override { return device::Fetch::kAtOnce; }
+  bool ranks_are_of_this_moment() const override { return true; }
+
+  // CallScope
+  runtime::Allreduces& allreduces() override { return allreduces_; }
+  runtime::Collectives& collectives() override { return collectives_; }
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) override {
+    return scaled_allreduce(in, out, op, Scale(1, 1));
+  }
+  Contributors scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op,
+                                Scale scale) override;
+  Contributors barrier() override;
+  Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
+              ReduceOp op, Scale scale, CudaStream stream) override;
+  Work submit(const char* call, std::string_view name, const ConstTensorView& in,
+              const TensorView& out, ReduceOp op) override;
+  Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
+  Work queue(const char* call, std::function<Contributors()> make) override;
+  runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
+
+ private:
+  /// The members by one roster.
+  struct Membership {
+    std::shared_ptr<const runtime::Roster> roster;
+    std::shared_ptr<const std::vector<WorkerId>> workers;
+    std::string prefix;       ///< of the names of its calls
+    std::uint64_t calls = 0;  ///< without a name
+  };
+
+  Membership& renew() const ELASTIC_REQUIRES(mutex_);
+  std::shared_ptr<detail::WorkState> submit_named(NamedCall call) const;
+  Work submit_allreduce(std::string_view name, std::vector<ConstTensorView> in,
+                        std::vector<TensorView> out, ReduceOp op, Scale scale) const;
+
+  Context::Impl& job_;
+  const Rules rules_;
+  const std::string name_;
+  runtime::Allreduces allreduces_;
+  runtime::Collectives collectives_;
+  runtime::CallQueue queue_;
+  mutable Mutex mutex_;
+  mutable Membership membership_ ELASTIC_GUARDED_BY(mutex_);
+};
+
+}  // namespace elastic
