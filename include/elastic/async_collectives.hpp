@@ -40,8 +40,14 @@ class Collectives;
 /// and an exception from it makes this worker leave the job.
 class ELASTIC_API AsyncCollectives {
  public:
+  /// Receives the result of an allgather, alltoall or gather: all blocks, and the elements of each
+  /// contributor. The bytes are in host memory and valid only in this function. It may ask for
+  /// rank, size and the like; collectives, Work::wait, `run` and `shutdown` throw
+  /// Error(kInvalidArgument) in it, because they would wait for the call that it is a part of.
   using TakeGathered =
       std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
+  /// Receives the result of a reduce_scatter or scatter: this member's part, and its offset in the
+  /// whole tensor in elements. Otherwise as TakeGathered.
   using TakeScattered = std::function<void(std::span<const std::byte> values, std::size_t offset)>;
 
   /// Start the call of the same name without `_async`, in program order.

@@ -191,10 +191,12 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// stays one unit.
   /// \returns the operation under way, whose errors Work::wait throws.
   /// \throws Error as `allreduce_async`; also kInvalidArgument for tensors that overlap.
+  /// \{
   using AsyncCollectives::grouped_allreduce_async;  // without a name
   [[nodiscard]] Work grouped_allreduce_async(std::string_view name,
                                              std::span<const TensorView> tensors,
                                              ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+  /// \}
 
   /// `grouped_allreduce_async` with factors for the tensors and for the results.
   /// \returns the operation under way, whose errors Work::wait throws.
@@ -454,14 +456,45 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \throws Error as every collective.
   Contributors barrier();
 
-  /// Receives the result of an allgather, alltoall or gather: all blocks, and the elements of each
-  /// contributor. The bytes are in host memory and valid only in this function. It may ask for
-  /// rank, size and the like; collectives, Work::wait, `run` and `shutdown` throw
-  /// Error(kInvalidArgument) in it, because they would wait for the call that it is a part of.
-  using TakeGathered = AsyncCollectives::TakeGathered;
-  /// Receives the result of a reduce_scatter or scatter: this member's part, and its offset in the
-  /// whole tensor in elements. Otherwise as TakeGathered.
-  using TakeScattered = AsyncCollectives::TakeScattered;
+  /// Sends `data` to another member, which receives it by `recv` with the same tag. Messages from
+  /// one member to another with one tag keep their order; others overtake each other. Nothing is
+  /// buffered: the call returns when the message is there, so two members that send to each other
+  /// at once have to use `send_async` or `recv_async`. Tensors are in host memory.
+  ///
+  /// Rank 0 orders messages as named calls, and all members meet at the end of each: it costs a
+  /// barrier, and suits tensors of some size, not a pipeline of small ones.
+  /// \returns the two workers.
+  /// \throws Error as every collective; also kInvalidArgument for a message to this worker itself
+  ///   or a rank that is not there; kRootLost if the other one is no member, or leaves the job
+  ///   before the message is complete; kMismatch, on both, if the element types differ.
+  /// \{
+  Contributors send(ConstTensorView data, Root to, int tag = 0);
+  template <detail::ContiguousRange R>
+  Contributors send(const R& data, Root to, int tag = 0) {
+    return send(view(detail::input_of(data)), to, tag);
+  }
+  /// \}
+
+  /// Receives a message that another member sends by `send` with the same tag. `out` has the
+  /// message's element type, and room for it; the rest stays as it is.
+  /// \returns the elements of the message.
+  /// \throws Error as `send`; also kInvalidArgument if the message has no room in `out`. It is lost
+  ///   then, and the sender learns nothing.
+  /// \{
+  Received recv(TensorView out, Root from, int tag = 0);
+  template <detail::ContiguousRange R>
+  Received recv(R&& out, Root from, int tag = 0) {
+    return recv(view(detail::output_of(std::forward<R>(out))), from, tag);
+  }
+  /// \}
+
+  /// Start a `send` or a `recv`. The tensor must live, and stay as it is, until it is complete.
+  /// \returns the message under way.
+  /// \throws Error kInvalidArgument and kRootLost as `send`, as far as they are known at once.
+  /// \{
+  [[nodiscard]] Work send_async(ConstTensorView data, Root to, int tag = 0);
+  [[nodiscard]] Pending<Received> recv_async(TensorView out, Root from, int tag = 0);
+  /// \}
 
   /// For tensors whose element type is known only at run time, or whose result there may be no room
   /// for yet: gives the result to `take`, which is called once, before the function returns.

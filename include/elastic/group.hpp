@@ -17,8 +17,8 @@ class Context;
 
 /// One member of the job, for the rule of a group.
 struct GroupMember {
-  WorkerId id = 0;
-  int host = 0;  ///< a number that is the same for the members on one host
+  WorkerId id = 0;  ///< of the worker
+  int host = 0;     ///< a number that is the same for the members on one host
 };
 
 /// Says which members are in a group. A rule is applied to the members of the job when they are

@@ -72,6 +72,12 @@ struct ScatteredPart {
   Contributors contributors;  ///< the workers with a contribution to it
 };
 
+/// A message that has come into a tensor of the caller, at its beginning.
+struct Received {
+  std::size_t count = 0;      ///< elements of the message
+  Contributors contributors;  ///< the two workers
+};
+
 /// Blocks of one tensor, each for one worker: what `alltoall` and the root of a `scatter` give.
 struct BlocksView {
   /// All blocks, one after another.

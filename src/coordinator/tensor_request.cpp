@@ -16,7 +16,7 @@ namespace {
 std::string name_of_kind(std::uint8_t kind) {
   static constexpr std::array kNames = {"allreduce", "broadcast", "allgather", "reduce_scatter",
                                         "barrier",   "alltoall",  "gather",    "scatter",
-                                        "reduce",    "scan"};
+                                        "reduce",    "scan",      "message"};
   return kind < kNames.size() ? kNames[kind] : "call of kind " + std::to_string(kind);
 }
 
@@ -81,6 +81,9 @@ std::string describe(const TensorRequest& request) {
   constexpr std::size_t kShown = 8;
   std::string text = name_of_kind(request.kind);
   if (request.kind == kBarrierRequest) return text;
+  if (request.kind == kMessageRequest) {
+    return text + " of " + dtype_name(request.tensors.front().dtype);
+  }
   text += " of ";
   if (request.tensors.size() != 1) {
     text += "a group of " + std::to_string(request.tensors.size()) + " tensors (";

@@ -25,6 +25,7 @@ enum RequestKind : std::uint8_t {
   kScatterRequest,
   kReduceRequest,
   kScanRequest,
+  kMessageRequest,
 };
 
 /// The shape of one tensor, as far as the ranks have to agree on it before the call: where they may

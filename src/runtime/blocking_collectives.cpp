@@ -161,6 +161,24 @@ Contributors Collectives::exscan(ConstTensorView in, TensorView out, ReduceOp op
   return scope()->collectives().scan("exscan", in, out, op, /*exclusive=*/true, stream);
 }
 
+Work Collectives::send_async(ConstTensorView data, Root to, int tag) {
+  return scope()->send(data, to, tag);
+}
+
+Pending<Received> Collectives::recv_async(TensorView out, Root from, int tag) {
+  auto result = std::make_shared<Received>();
+  Work work = scope()->receive(out, from, tag, result);
+  return {std::move(work), std::move(result)};
+}
+
+Contributors Collectives::send(ConstTensorView data, Root to, int tag) {
+  return send_async(data, to, tag).wait();
+}
+
+Received Collectives::recv(TensorView out, Root from, int tag) {
+  return recv_async(out, from, tag).wait();
+}
+
 Contributors Collectives::barrier() {
   return scope()->barrier();
 }

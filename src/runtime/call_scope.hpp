@@ -43,6 +43,11 @@ class CallScope {
   /// Starts a call without a name, in program order.
   virtual Work queue(const char* call, std::function<Contributors()> make) = 0;
   virtual OwnedBlocks own(const BlocksView& blocks) const = 0;
+
+  /// Starts a message to or from a member, `peer`.
+  virtual Work send(const ConstTensorView& data, const Root& peer, int tag) = 0;
+  virtual Work receive(const TensorView& out, const Root& peer, int tag,
+                       const std::shared_ptr<Received>& result) = 0;
 };
 
 /// Keeps the scope of a Context for the time of one expression (detail::ProcessOwned::Use).

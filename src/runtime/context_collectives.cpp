@@ -130,6 +130,55 @@ Work Context::Impl::queue(const char* call, std::function<Contributors()> make) 
   return Work(queue_.add(std::move(make)));
 }
 
+namespace {
+
+/// The other end of a message.
+WorkerId peer_in(const coordinator::Members& members, const char* call, const Root& peer) {
+  const int rank = peer.worker() ? members.rank_of(*peer.worker()) : peer.rank();
+  if (peer.worker() && rank < 0) {
+    throw Error(ErrorCode::kRootLost, std::string(call) +
+                                          ": the worker named is no member; choose one "
+                                          "that is, and call again");
+  }
+  if (rank < 0 || rank >= members.size()) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(call) + ": " + std::to_string(rank) +
+                                                 " is no rank; there are " +
+                                                 std::to_string(members.size()));
+  }
+  if (rank == members.rank) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(call) + ": rank " + std::to_string(rank) +
+                                                 " is this worker itself; messages are for others");
+  }
+  return (*members.ids)[static_cast<std::size_t>(rank)];
+}
+
+void check_message(const char* call, const ConstTensorView& tensor) {
+  runtime::check(tensor, call);
+  if (!device::on_device(tensor)) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(call) + ": messages take tensors in host memory");
+}
+
+}  // namespace
+
+Work Context::Impl::send(const coordinator::Members& members, const ConstTensorView& data,
+                         const Root& peer, int tag) {
+  check_message("send", data);
+  prepare_named("send", "a message", data);
+  const WorkerId to = peer_in(members, "send", peer);
+  return Work(runtime::value_or_throw(
+      coordinator().submit(messages_.send({control().identity().id, to, tag}, data))));
+}
+
+Work Context::Impl::receive(const coordinator::Members& members, const TensorView& out,
+                            const Root& peer, int tag, const std::shared_ptr<Received>& result) {
+  check_message("recv", out);
+  prepare_named("recv", "a message", out);
+  const WorkerId from = peer_in(members, "recv", peer);
+  return Work(runtime::value_or_throw(
+      coordinator().submit(messages_.receive({from, control().identity().id, tag}, out, result))));
+}
+
 Contributors Context::Impl::barrier() {
   coordinator::BarrierOperation operation;
   return runtime::value_or_throw(run(operation));

@@ -27,6 +27,7 @@
 #include "runtime/identity.hpp"
 #include "runtime/live_context.hpp"
 #include "runtime/membership_status.hpp"
+#include "runtime/messages.hpp"
 #include "runtime/open_steps.hpp"
 #include "runtime/operation_runner.hpp"
 #include "runtime/owned_blocks.hpp"
@@ -91,13 +92,24 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
+  Work send(const ConstTensorView& data, const Root& peer, int tag) override {
+    return send(*members(), data, peer, tag);
+  }
+  Work receive(const TensorView& out, const Root& peer, int tag,
+               const std::shared_ptr<Received>& result) override {
+    return receive(*members(), out, peer, tag, result);
+  }
   /// Waits for the calls of this thread that `queue` has started, here and in groups.
   void finish_queued() {
     queue_.wait_for_own();
     finish_groups();
   }
 
-  // For groups.
+  // For groups. `peer` is one of `members`.
+  Work send(const coordinator::Members& members, const ConstTensorView& data, const Root& peer,
+            int tag);
+  Work receive(const coordinator::Members& members, const TensorView& out, const Root& peer,
+               int tag, const std::shared_ptr<Received>& result);
   void set_groups(std::shared_ptr<Groups> groups) { groups_ = std::move(groups); }
   device::Devices& devices() { return devices_; }
   void check_lies_on_host(const ConstTensorView& tensor) const;
@@ -146,6 +158,7 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};
   std::shared_ptr<Groups> groups_;
+  runtime::Messages messages_;
   runtime::CallQueue queue_{[this] { coordinator().flush(); }};
   std::atomic<std::uint64_t> seen_generation_{0};
   mutable Mutex mutex_;

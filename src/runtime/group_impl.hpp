@@ -65,6 +65,13 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
+  Work send(const ConstTensorView& data, const Root& peer, int tag) override {
+    return job_.send(*members(), data, peer, tag);
+  }
+  Work receive(const TensorView& out, const Root& peer, int tag,
+               const std::shared_ptr<Received>& result) override {
+    return job_.receive(*members(), out, peer, tag, result);
+  }
 
  private:
   /// The members by one roster.

@@ -44,6 +44,7 @@ class Checks {
     mismatches();
     roots();
     nested();
+    messages();
     const Numbers all(1, 1);
     require(job_.allreduce(std::int64_t{1}) == size_, "the job's own sums");
   }
@@ -267,6 +268,60 @@ class Checks {
     require(fourth.rank() == (rank_ % 4 == 0 ? rank_ / 4 : -1), "the rank in it");
     if (fourth.rank() < 0) return;
     require(fourth.allreduce(std::int64_t{rank_}) % 4 == 0, "nested");
+  }
+
+  void messages() {
+    if (size_ == 1) return;
+    const int next = (rank_ + 1) % size_;
+    const int before = (rank_ + size_ - 1) % size_;
+    for (const std::size_t count : kCounts) {
+      Numbers out(count + 3, -1);
+      const auto coming = job_.recv_async(elastic::view(std::span(out)), before, 7);
+      require(job_.send(Numbers(count, rank_), next, 7).size() == 2, "the workers of a message");
+      require(coming.wait().count == count, "elements of a message");
+      Numbers right(count, before);
+      right.insert(right.end(), 3, -1);
+      require(out == right, "a message");
+    }
+    if (rank_ == 0) {  // tags overtake each other, messages with one tag do not
+      const Numbers data{1, 2, 3};
+      const auto whole = elastic::view(std::span<const std::int64_t>(data));
+      std::vector<elastic::Work> sent;
+      for (const int tag : {0, 1, 0}) {
+        elastic::ConstTensorView part = whole;
+        part.data = data.data() + sent.size();
+        part.count = 1;
+        sent.push_back(job_.send_async(part, 1, tag));
+      }
+      elastic::wait_all(sent);
+    } else if (rank_ == 1) {
+      Numbers out(1);
+      for (const auto& [tag, value] : {std::pair{1, 2}, {0, 1}, {0, 3}}) {
+        job_.recv(out, 0, tag);
+        require(out[0] == value, "order of messages");
+      }
+    }
+    Group& ends = job_.group(GroupRule::ranks({0, size_ - 1}));
+    Numbers one(1, rank_);
+    if (ends.rank() == 0 && ends.size() == 2) ends.send(one, 1);
+    if (ends.rank() == 1) {
+      ends.recv(one, 0);
+      require(one[0] == 0, "a message in a group");
+    }
+    must_fail("to itself", ErrorCode::kInvalidArgument, {"itself"}, [&] { job_.send(one, rank_); });
+    must_fail("to no rank", ErrorCode::kInvalidArgument, {"is no rank"},
+              [&] { job_.recv(one, size_); });
+    must_fail("to a stranger", ErrorCode::kRootLost, {"no member"},
+              [&] { job_.send(one, Root::worker(12345)); });
+    if (rank_ == 0) {
+      job_.send(Numbers(5), 1);
+      must_fail("another type", ErrorCode::kMismatch, {"f32", "i64"},
+                [&] { job_.send(std::vector<float>(2), 1); });
+    } else if (rank_ == 1) {
+      must_fail("no room", ErrorCode::kInvalidArgument, {"5 elements", "room"},
+                [&] { job_.recv(one, 0); });
+      must_fail("another type", ErrorCode::kMismatch, {"f32", "i64"}, [&] { job_.recv(one, 0); });
+    }
   }
 
   Context& job_;

@@ -1,0 +1,98 @@
+#include "runtime/messages.hpp"
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "coordinator/block_operations.hpp"
+#include "runtime/result_room.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+using coordinator::CallRoot;
+using coordinator::Members;
+using coordinator::Operation;
+
+std::string hexadecimal(WorkerId id) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
+  return text;
+}
+
+/// "4b8d182c…", as logs name a worker.
+std::string short_name(WorkerId id) {
+  return hexadecimal(id).substr(0, 8) + "…";
+}
+
+/// The operation of a message for the members that are left of the two. `take` is called on the
+/// receiver.
+std::unique_ptr<Operation> operation(const ConstTensorView& block, WorkerId receiver,
+                                     const Members& members,
+                                     coordinator::GatherOperation::Take take) {
+  if (members.size() < 2) return std::make_unique<coordinator::BarrierOperation>();
+  return std::make_unique<coordinator::GatherOperation>(block, CallRoot(receiver, members),
+                                                        coordinator::RowShape(), std::move(take));
+}
+
+/// The error in which a message ends where one of the two has left.
+Status lost(const char* call, WorkerId peer) {
+  return Status(Code::kRootLost, std::string(call) + ": worker " + short_name(peer) +
+                                     " has left the job before the message was complete");
+}
+
+}  // namespace
+
+Messages::NamedCall Messages::call(const Ends& ends, bool sends, DType dtype) {
+  std::uint64_t number = 0;
+  {
+    const MutexLock lock(mutex_);
+    number = numbers_[{ends, sends}]++;
+  }
+  NamedCall call;
+  call.request = {"message from " + hexadecimal(ends.from) + " to " + hexadecimal(ends.to) +
+                      ", tag " + std::to_string(ends.tag) + ", #" + std::to_string(number),
+                  coordinator::kMessageRequest,
+                  ReduceOp::kSum,
+                  {{dtype, 0}}};
+  call.group =
+      std::make_shared<const std::vector<WorkerId>>(std::vector<WorkerId>{ends.from, ends.to});
+  return call;
+}
+
+Messages::NamedCall Messages::send(const Ends& ends, const ConstTensorView& data) {
+  NamedCall made = call(ends, true, data.dtype);
+  const auto alone = std::make_shared<bool>(false);
+  made.make = [=](const Members& members) {
+    *alone = members.size() < 2;
+    return operation(data, ends.to, members, [](auto, auto) {});
+  };
+  made.conclude = [=] { return *alone ? lost("send", ends.to) : Status(); };
+  return made;
+}
+
+Messages::NamedCall Messages::receive(const Ends& ends, const TensorView& out,
+                                      const std::shared_ptr<Received>& result) {
+  NamedCall made = call(ends, false, out.dtype);
+  const auto alone = std::make_shared<bool>(false);
+  made.make = [=](const Members& members) {
+    *alone = members.size() < 2;
+    return operation({out.data, 0, out.dtype, {}}, ends.to, members,
+                     [=](std::span<const std::byte> values, auto /*counts*/) {
+                       put(values, out);
+                       result->count = values.size() / size_of(out.dtype);
+                     });
+  };
+  made.conclude = [=]() -> Status {
+    if (*alone) return lost("recv", ends.from);
+    if (result->count <= out.count) return {};
+    return Status(
+        Code::kInvalidArgument,
+        lacks_room("recv", "the message has " + std::to_string(result->count) + " elements",
+                   out.count));
+  };
+  return made;
+}
+
+}  // namespace elastic::runtime
