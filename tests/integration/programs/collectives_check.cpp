@@ -21,6 +21,7 @@
 #include <elastic/training.hpp>
 
 #include "integration/programs/check_program.hpp"
+#include "integration/programs/location_check.hpp"
 #include "integration/programs/small_numbers.hpp"
 
 namespace {
@@ -78,6 +79,7 @@ class Checks {
     scan();
     refusals_on_all();
     sparse();
+    hash_.add(elastic::testing::check_locations(rank_, size_));
     in_program_order();
     by_name();
     refusals_by_name();
