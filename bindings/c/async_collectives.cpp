@@ -9,18 +9,11 @@
 #include "arguments.hpp"
 #include "guard.hpp"
 #include "handles.hpp"
+#include "pending_work.hpp"
 
 using namespace elastic::c;
 
 namespace {
-
-/// An operation with a result of its own. `start` returns a Pending.
-template <typename Start>
-elastic_work* pending(const Start& start) {
-  auto under_way = start();
-  elastic::Work work = under_way.work();
-  return new elastic_work{std::move(work), std::move(under_way)};
-}
 
 std::vector<elastic::Work> works_of(const elastic_work* const* works, size_t count,
                                     const char* call) {

@@ -35,7 +35,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to this header. */
-#define ELASTIC_ABI_VERSION 4
+#define ELASTIC_ABI_VERSION 5
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the header that the
  * program was compiled with, or the program may miss functions. */
@@ -336,6 +336,36 @@ ELASTIC_C_API elastic_code elastic_exscan(elastic_context* context, const elasti
                                           const elastic_tensor* out, elastic_op op, void* stream,
                                           elastic_contributors* contributors);
 
+/* ---- reductions of values with indices, and of rows (since ELASTIC_ABI_VERSION 5) --------------
+ */
+
+/* elastic::minloc and elastic::maxloc: element by element the least or the greatest value of all
+ * members, and the index that came with it; among equal values the one with the smallest index.
+ * Both are overwritten. `indices` has as many elements as `values`, which are in host memory. */
+ELASTIC_C_API elastic_code elastic_minloc(elastic_context* context, const elastic_tensor* values,
+                                          int64_t* indices, elastic_contributors* contributors);
+ELASTIC_C_API elastic_code elastic_maxloc(elastic_context* context, const elastic_tensor* values,
+                                          int64_t* indices, elastic_contributors* contributors);
+
+/* Some rows of a tensor, such as the gradient of an embedding: elastic::SparseRowsView. */
+typedef struct elastic_sparse_rows {
+  const int64_t* indices; /* of the rows; one may come several times */
+  size_t count;           /* of them */
+  elastic_tensor values;  /* the rows, one after another, in host memory */
+  size_t width;           /* elements of a row */
+  size_t rows;            /* of the whole tensor: each index is less */
+} elastic_sparse_rows;
+/* elastic::sparse_allreduce: sums or averages the rows of all members. Calls `take` once, before
+ * the function returns: with the indices of the `count` rows that a member gave, ascending, each
+ * once, and with the rows, one after another. Both are valid only during `take`. A code of it other
+ * than ELASTIC_OK is returned, or ELASTIC_CALLBACK_FAILED for a number that is no code. */
+typedef elastic_code (*elastic_take_rows)(void* user, const int64_t* indices, const void* values,
+                                          size_t count);
+ELASTIC_C_API elastic_code elastic_sparse_allreduce(elastic_context* context,
+                                                    const elastic_sparse_rows* rows, elastic_op op,
+                                                    elastic_take_rows take, void* user,
+                                                    elastic_contributors* contributors);
+
 /* ---- asynchronous collectives ------------------------------------------------------------------
  */
 
@@ -385,9 +415,31 @@ ELASTIC_C_API elastic_code elastic_alltoall_async(elastic_context* context, cons
                                                   const elastic_blocks* blocks,
                                                   const elastic_tensor* out, void* stream,
                                                   elastic_work** work);
-/* The results of a complete operation: what elastic_alltoall fills, of an alltoall and an
- * allgather; what elastic_scatter fills, of a reduce_scatter. ELASTIC_INVALID_ARGUMENT for other
- * operations, and before they are complete. */
+/* The same for these, since ELASTIC_ABI_VERSION 5. Other members than the root give `out` as to the
+ * calls without _async. */
+ELASTIC_C_API elastic_code elastic_gather_async(elastic_context* context, const char* name,
+                                                const elastic_tensor* block,
+                                                const elastic_tensor* out, elastic_root root,
+                                                void* stream, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_scatter_async(elastic_context* context, const char* name,
+                                                 const elastic_blocks* blocks,
+                                                 const elastic_tensor* out, elastic_root root,
+                                                 void* stream, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_reduce_async(elastic_context* context, const char* name,
+                                                const elastic_tensor* in, const elastic_tensor* out,
+                                                elastic_root root, elastic_op op, void* stream,
+                                                elastic_work** work);
+ELASTIC_C_API elastic_code elastic_scan_async(elastic_context* context, const char* name,
+                                              const elastic_tensor* in, const elastic_tensor* out,
+                                              elastic_op op, void* stream, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_exscan_async(elastic_context* context, const char* name,
+                                                const elastic_tensor* in, const elastic_tensor* out,
+                                                elastic_op op, void* stream, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_barrier_async(elastic_context* context, const char* name,
+                                                 elastic_work** work);
+/* The results of a complete operation: what elastic_alltoall fills, of an alltoall, an allgather
+ * and a gather; what elastic_scatter fills, of a reduce_scatter and a scatter.
+ * ELASTIC_INVALID_ARGUMENT for other operations, and before they are complete. */
 ELASTIC_C_API elastic_code elastic_work_blocks(const elastic_work* work, size_t* gathered,
                                                size_t* counts, size_t room);
 ELASTIC_C_API elastic_code elastic_work_part(const elastic_work* work, size_t* count,
@@ -404,6 +456,31 @@ ELASTIC_C_API elastic_code elastic_wait_any(const elastic_work* const* works, si
                                             size_t* index);
 /* Waits until all are complete, and returns the code of the first, in their order, that failed. */
 ELASTIC_C_API elastic_code elastic_wait_all(const elastic_work* const* works, size_t count);
+
+/* ---- the gradients of a step as one unit (since ELASTIC_ABI_VERSION 5) -------------------------
+ */
+
+/* elastic::StepGroup: named allreduces that are committed together. One thread at a time may use
+ * it. The context must outlive it. */
+typedef struct elastic_step_group elastic_step_group;
+ELASTIC_C_API elastic_code elastic_step_group_create(elastic_context* context,
+                                                     elastic_step_group** group);
+/* Tensors that were not waited for must live until they are complete. */
+ELASTIC_C_API void elastic_step_group_destroy(elastic_step_group* group);
+/* Adds a tensor in host memory to the step, and starts its allreduce. In place, with the same
+ * memory for `in` and `out`, the input is kept as a copy; otherwise it must stay as it is until the
+ * wait. */
+ELASTIC_C_API elastic_code elastic_step_group_allreduce(elastic_step_group* group, const char* name,
+                                                        const elastic_tensor* in,
+                                                        const elastic_tensor* out, elastic_op op);
+/* Ends the step: waits until all its tensors have results over the same contributors, which it
+ * fills in. */
+ELASTIC_C_API elastic_code elastic_step_group_wait(elastic_step_group* group,
+                                                   elastic_contributors* contributors);
+/* The tensors of this step that were not waited for; 0 for NULL. */
+ELASTIC_C_API size_t elastic_step_group_open(const elastic_step_group* group);
+/* The bytes of the inputs that are kept as copies; 0 for NULL. */
+ELASTIC_C_API size_t elastic_step_group_kept_bytes(const elastic_step_group* group);
 
 /* ---- the state that joiners receive ------------------------------------------------------------
  */

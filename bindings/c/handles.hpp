@@ -9,6 +9,7 @@
 
 #include <elastic/elastic.hpp>
 #include <elastic/interrupt.hpp>
+#include <elastic/step_group.hpp>
 #include <elastic/training.hpp>
 
 #include "elastic.h"
@@ -37,6 +38,10 @@ struct elastic_work {
   std::variant<std::monostate, elastic::Pending<elastic::GatheredBlocks>,
                elastic::Pending<elastic::ScatteredPart>>
       result = {};
+};
+
+struct elastic_step_group {
+  elastic::StepGroup value;
 };
 
 struct elastic_sampler {

@@ -147,8 +147,13 @@ class ELASTIC_API AsyncCollectives {
                                                        const BlocksView& blocks, TensorView out);
   [[nodiscard]] Work gather_async(std::string_view name, ConstTensorView block, Root root,
                                   TakeGathered take, std::span<const std::size_t> row = {});
+  [[nodiscard]] Pending<GatheredBlocks> gather_async(std::string_view name, ConstTensorView block,
+                                                     TensorView out, Root root);
   [[nodiscard]] Work scatter_async(std::string_view name, const BlocksView& blocks, Root root,
                                    TakeScattered take);
+  [[nodiscard]] Pending<ScatteredPart> scatter_async(std::string_view name,
+                                                     const BlocksView& blocks, TensorView out,
+                                                     Root root);
   [[nodiscard]] Work reduce_async(std::string_view name, ConstTensorView in, TensorView out,
                                   Root root, ReduceOp op = ReduceOp::kSum);
   [[nodiscard]] Work scan_async(std::string_view name, ConstTensorView in, TensorView out,

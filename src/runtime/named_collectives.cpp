@@ -66,6 +66,15 @@ auto into(const std::shared_ptr<GatheredBlocks>& result, const TensorView& out) 
   };
 }
 
+/// Takes a scattered block into a tensor, and notes which it was.
+auto into(const std::shared_ptr<ScatteredPart>& result, const TensorView& out) {
+  return [result, out](std::span<const std::byte> values, std::size_t offset) {
+    runtime::put(values, out);
+    result->count = values.size() / size_of(out.dtype);
+    result->offset = offset;
+  };
+}
+
 /// The error of gathered blocks that have no room in a tensor.
 std::function<Status()> fits(const char* call, const std::shared_ptr<GatheredBlocks>& result,
                              std::size_t room) {
@@ -159,11 +168,7 @@ Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view n
   runtime::check(op, data.dtype, "reduce_scatter_async");
   runtime::check_elementwise(op, "reduce_scatter_async");
   auto result = std::make_shared<ScatteredPart>();
-  const auto take = [result, out](std::span<const std::byte> values, std::size_t offset) {
-    runtime::put(values, out);
-    result->count = values.size() / size_of(out.dtype);
-    result->offset = offset;
-  };
+  const auto take = into(result, out);
   // The room for the largest part: members with the same room have the same outcome.
   const auto largest = std::make_shared<std::size_t>(0);
   const auto conclude = [largest, data, out]() -> Status {
@@ -224,6 +229,24 @@ Work AsyncCollectives::gather_async(std::string_view name, ConstTensorView block
        }});
 }
 
+Pending<GatheredBlocks> AsyncCollectives::gather_async(std::string_view name, ConstTensorView block,
+                                                       TensorView out, Root root) {
+  runtime::check(block, "gather_async", "input");
+  runtime::check(out, "gather_async", "output");
+  runtime::check_same_type("gather_async", block, out);
+  auto result = std::make_shared<GatheredBlocks>();
+  Work work = context().impl_->submit(
+      "gather_async", block,
+      {request(name, coordinator::kGatherRequest, block.dtype, 0),
+       [block, root, take = into(result, out)](const Members& members) {
+         return rooted("gather", root, members, [&](CallRoot at) {
+           return std::make_unique<coordinator::GatherOperation>(block, std::move(at), Row(), take);
+         });
+       },
+       fits("gather_async", result, out.count)});
+  return {std::move(work), std::move(result)};
+}
+
 Work AsyncCollectives::scatter_async(std::string_view name, const BlocksView& blocks, Root root,
                                      TakeScattered take) {
   runtime::check(blocks.data, "scatter_async");
@@ -237,6 +260,34 @@ Work AsyncCollectives::scatter_async(std::string_view name, const BlocksView& bl
                                   addressed(owned), std::move(at), take);
                             });
                           }});
+}
+
+Pending<ScatteredPart> AsyncCollectives::scatter_async(std::string_view name,
+                                                       const BlocksView& blocks, TensorView out,
+                                                       Root root) {
+  runtime::check(blocks.data, "scatter_async", "input");
+  runtime::check(out, "scatter_async", "output");
+  runtime::check_same_type("scatter_async", blocks.data, out);
+  auto result = std::make_shared<ScatteredPart>();
+  const auto conclude = [result, room = out.count]() -> Status {
+    if (result->count <= room) return {};
+    return Status(
+        Code::kInvalidArgument,
+        runtime::lacks_room("scatter_async",
+                            "the block has " + std::to_string(result->count) + " elements", room));
+  };
+  Work work =
+      context().impl_->submit("scatter_async", blocks.data,
+                              {request(name, coordinator::kScatterRequest, blocks.data.dtype, 0),
+                               [owned = context().impl_->own(blocks), root,
+                                take = into(result, out)](const Members& members) {
+                                 return rooted("scatter", root, members, [&](CallRoot at) {
+                                   return std::make_unique<coordinator::ScatterOperation>(
+                                       addressed(owned), std::move(at), take);
+                                 });
+                               },
+                               conclude});
+  return {std::move(work), std::move(result)};
 }
 
 Work AsyncCollectives::reduce_async(std::string_view name, ConstTensorView in, TensorView out,

@@ -69,6 +69,20 @@ TEST(CInterface, HasCollectivesWithBlocksAndAsynchronousOnes) {
   EXPECT_EQ(lines(job.output(), "collectives are right").size(), 3U) << job.output();
 }
 
+TEST(CInterface, HasStepsAndReductionsThatGather) {
+  LaunchedJob job;
+  job.start({"-np", "3", C_STEPS});
+  EXPECT_EQ(job.launcher().wait(kLong), 0) << job.output();
+  EXPECT_EQ(lines(job.output(), "steps are right").size(), 3U) << job.output();
+}
+
+TEST(CInterface, CommitsAStepTogetherThroughADeath) {
+  LaunchedJob job;
+  job.start({"-np", "3", "--min-np", "1", "--max-restarts", "0", C_STEPS, "die"});
+  (void)job.launcher().wait(kLong);
+  EXPECT_EQ(lines(job.output(), "steps are right").size(), 2U) << job.output();
+}
+
 TEST(CInterface, EndsAWaitWhenItsCheckSaysSo) {
   LaunchedJob job;
   const std::string file = job.folder() / "interrupted";

@@ -9,22 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CALL(call)                                                                     \
-  do {                                                                                 \
-    const elastic_code code_ = (call);                                                 \
-    if (code_ != ELASTIC_OK) {                                                         \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, elastic_code_name(code_), \
-              elastic_last_error());                                                   \
-      exit(3);                                                                         \
-    }                                                                                  \
-  } while (0)
-#define CHECK(condition)                                                      \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      exit(4);                                                                \
-    }                                                                         \
-  } while (0)
+#include "c_check.h"
 
 enum { kMost = 16 };
 
