@@ -41,7 +41,7 @@ _ALLREDUCE = """\
 #: The types that stubgen cannot know, as pairs of patterns and replacements.
 _TYPES = (
     (r"\b(tensor|block|out): object( \| None)? = None", r"\1: Tensor | None = None"),
-    (r"\b(tensor|block|out): object( \| None)?", r"\1: Tensor"),
+    (r"\b(tensor|block|out|values|indices): object( \| None)?", r"\1: Tensor"),
     (r"\b(tensors|sums|gradient_sum|parameters): Sequence\b(?!\[)", r"\1: Sequence[Tensor]"),
     (r"\btotal: Sequence\[float\]", r"total: Sequence[float] | NDArray[numpy.float64]"),
     (r"\bout: Tensor = None", r"out: Tensor | None = None"),
@@ -50,6 +50,7 @@ _TYPES = (
     (r"(_(?:allgather|alltoall|gather)_into\(.*) -> tuple:", r"\1 -> tuple[int, list[int], Contributors]:"),
     (r"(_(?:reduce_scatter|scatter)\(.*) -> tuple:", r"\1 -> tuple[Any, int, Contributors]:"),
     (r"(_(?:reduce_scatter|scatter)_into\(.*) -> tuple:", r"\1 -> tuple[int, int, Contributors]:"),
+    (r"(_sparse_allreduce\(.*) -> tuple:", r"\1 -> tuple[Any, Any, Contributors]:"),
     (r"(_result\(self\)) -> object:", r"\1 -> Any:"),
     (r"Annotated\[NDArray\[(.*?)\], dict\(.*?\)\]", r"NDArray[\1]"),
     (r"from typing import (Annotated, )?(Any(, overload)?|Annotated)\n", ""),

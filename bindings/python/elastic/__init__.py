@@ -77,7 +77,9 @@ from elastic._core import (
     loading_data,
     local_rank,
     local_size,
+    maxloc,
     members,
+    minloc,
     rank,
     reduce,
     reduce_async,
@@ -115,6 +117,7 @@ from elastic.errors import (
 )
 from elastic.pending import Pending, wait_all, wait_any
 from elastic.rows import Gathered, Scattered
+from elastic.sparse_rows import SparseRows, sparse_allreduce
 from elastic.state import State, run
 
 __version__ = "0.1.0"
@@ -179,6 +182,7 @@ __all__ = [
     "Sampler",
     "Scattered",
     "Schedule",
+    "SparseRows",
     "State",
     "StepGroup",
     "StepTime",
@@ -214,7 +218,9 @@ __all__ = [
     "loading_data",
     "local_rank",
     "local_size",
+    "maxloc",
     "members",
+    "minloc",
     "rank",
     "reduce",
     "reduce_async",
@@ -227,6 +233,7 @@ __all__ = [
     "scatter_async",
     "shutdown",
     "size",
+    "sparse_allreduce",
     "step_times",
     "tuning",
     "wait_all",

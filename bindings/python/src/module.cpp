@@ -30,6 +30,7 @@ NB_MODULE(_core, module) {
   python::ContextClass context(module, "Context", "One worker's membership in a job.");
   python::bind_context(module, context);
   python::bind_collectives(module, context);
+  python::bind_gathered_reductions(module, context);
   python::bind_personal_collectives(module, context);
   python::bind_async_collectives(module, context);
   python::bind_training(module);

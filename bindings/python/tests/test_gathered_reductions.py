@@ -1,0 +1,172 @@
+"""Reductions that gather: values with indices, and sparse rows."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastic
+from conftest import Job
+
+
+def locations() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    for dtype in ("f2", "f4", "f8", "i1", "i8", "u4"):
+        values = np.array([[rank, n - rank], [5, 5]]).astype(dtype)
+        indices = np.array([[rank, 100 + rank], [-rank, rank]])
+        contributors = elastic.minloc(values, indices)
+        assert values.tolist() == [[0, 1], [5, 5]] and len(contributors) == n
+        assert indices.tolist() == [[0, 100 + n - 1], [1 - n, 0]]
+        values = np.array([rank, n - rank]).astype(dtype)
+        indices = np.array([rank, 100 + rank])
+        elastic.maxloc(values, indices)
+        assert values.tolist() == [n - 1, n] and indices.tolist() == [n - 1, 100]
+    for call in (elastic.minloc, elastic.maxloc):
+        values, indices = np.array([math.nan if rank == 1 else float(rank)]), np.array([rank])
+        call(values, indices)
+        assert math.isnan(values[0]) and indices[0] == 1
+    values = np.array([-0.0 if rank == n - 1 else 0.0])
+    indices = np.array([n - rank])
+    elastic.minloc(values, indices)
+    assert indices[0] == 1 and np.signbit(values[0])
+    elastic.shutdown()
+
+
+def test_minloc_and_maxloc(job: Job) -> None:
+    job(3, locations)
+    job(2, locations)
+
+
+def wrong_locations() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    values, indices = np.ones(3), np.arange(3)
+    bad: list[tuple[Any, Any, str]] = [
+        (values, np.arange(2), "there are 3 values and 2 indices"),
+        (values, np.arange(3, dtype=np.int32), "the indices are no int64"),
+        (np.ones((3, 2))[:, 0], indices, "the values is not contiguous"),
+    ]
+    for some_values, some_indices, text in bad:
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            elastic.minloc(some_values, some_indices)
+    with pytest.raises(elastic.MismatchError, match="rank 0 called minloc of 3 f64, rank 1 called"):
+        elastic.minloc(values[: 3 - (rank == 1)], indices[: 3 - (rank == 1)])
+    with pytest.raises(elastic.MismatchError, match="rank 1 called maxloc of 3 f64"):
+        (elastic.maxloc if rank == 1 else elastic.minloc)(values, indices)
+    assert elastic.allreduce(1) == n  # the job goes on
+    elastic.shutdown()
+
+
+def test_wrong_locations_name_the_rank_on_all(job: Job) -> None:
+    job(2, wrong_locations)
+
+
+def dies_in_a_minloc() -> None:
+    """A worker is killed between or in calls; each result is that of its contributors."""
+    elastic.init()
+    own = elastic.worker_id()
+    first = elastic.members()
+    place = {worker: at for at, worker in enumerate(first.workers)}
+    for step in range(60):
+        if step == 20 and place[own] == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        # The member that will die has the least first value until then.
+        values = np.full(1000, 10.0 + place[own])
+        values[0] = 0.0 if place[own] == 1 else place[own] + 1.0
+        indices = np.full(1000, place[own])
+        alive = {place[worker] for worker in elastic.minloc(values, indices).workers}
+        assert step >= 20 or len(alive) == len(first)
+        least = 1 if 1 in alive else min(alive)
+        assert indices[0] == least and values[0] == (0.0 if least == 1 else least + 1.0)
+        assert (indices[1:] == min(alive)).all() and (values[1:] == 10.0 + min(alive)).all()
+    assert 1 not in alive and len(alive) == len(first) - 1
+    print("went on")
+    elastic.shutdown()
+
+
+def test_a_worker_dies_in_a_minloc(job: Job) -> None:
+    output = job(4, dies_in_a_minloc, "--max-restarts", "0")
+    assert output.count("went on") == 3, output
+
+
+def sparse_sums() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    for dtype in ("f4", "f8", "i4"):
+        # Row 0 of all, and twice this member's own.
+        indices = np.array([rank + 1, 0, rank + 1])
+        values = np.array([[rank, 1], [5, 5], [1, 1]]).astype(dtype)
+        sums = elastic.sparse_allreduce(indices, values, n + 1)
+        assert isinstance(sums, elastic.SparseRows) and len(sums.contributors) == n
+        assert sums.indices.tolist() == list(range(n + 1)) and sums.values.dtype == values.dtype
+        assert sums.values.tolist() == [[5 * n, 5 * n]] + [[r + 1, 2] for r in range(n)]
+    mean = elastic.sparse_allreduce(np.array([2]), np.array([1.5 * n]), 3, elastic.AVERAGE)
+    assert mean.indices.tolist() == [2] and mean.values.tolist() == [1.5 * n]
+    # One member gives no rows, and then all.
+    some = np.zeros(0 if rank == 0 else 1, np.int64)
+    sums = elastic.sparse_allreduce(some, np.ones((len(some), 2, 3)), 1)
+    assert sums.values.shape == (1, 2, 3) and (sums.values == n - 1).all()
+    none = elastic.sparse_allreduce(np.zeros(0, np.int64), np.ones((0, 4)), 10)
+    assert none.indices.shape == (0,) and none.values.shape == (0, 4)
+    elastic.shutdown()
+
+
+def test_sparse_allreduce(job: Job) -> None:
+    job(3, sparse_sums)
+
+
+def wrong_rows() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    one = np.array([0])
+    bad: list[tuple[Any, Any, Any, str]] = [
+        (np.arange(2), np.ones((3, 2)), elastic.SUM, "there are 2 indices and 6 values"),
+        (one.astype(np.int32), np.ones((1, 2)), elastic.SUM, "the indices are no int64"),
+        (one, np.ones((1, 2)), elastic.MAX, "summed or averaged only"),
+        (one, np.ones((1, 2)), "sum", "sparse_allreduce: op is 'sum'"),
+    ]
+    for indices, values, op, text in bad:
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            elastic.sparse_allreduce(indices, values, 4, op)
+    for wrong in (4, -1):
+        with pytest.raises(
+            elastic.InvalidArgumentError,
+            match=f"index {wrong} of rank 1, at place 1, is no row; the tensor has 4",
+        ):
+            indices = np.array([0, wrong if rank == 1 else 3])
+            elastic.sparse_allreduce(indices, np.ones((2, 2)), 4)
+    with pytest.raises(elastic.MismatchError):
+        elastic.sparse_allreduce(one, np.ones((1, 2 + (rank == 1))), 4)
+    assert elastic.allreduce(1) == n  # the job goes on
+    elastic.shutdown()
+
+
+def test_wrong_rows_are_named(job: Job) -> None:
+    job(2, wrong_rows)
+
+
+def rows_of_torch() -> None:
+    import torch
+
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    values = torch.ones(2, 3, dtype=torch.bfloat16)
+    sums = elastic.sparse_allreduce(torch.tensor([rank, n]), values, n + 1)
+    whole = torch.sparse_coo_tensor(sums.indices[None], sums.values, (n + 1, 3)).to_dense()
+    assert whole.dtype == torch.bfloat16
+    assert whole.tolist() == [[1.0] * 3] * n + [[float(n)] * 3]
+    losses, places = torch.tensor([3.0 - rank]), torch.tensor([rank])
+    elastic.minloc(losses, places)
+    assert places.item() == n - 1
+    elastic.shutdown()
+
+
+def test_rows_of_torch(job: Job) -> None:
+    pytest.importorskip("torch", reason="could not import 'torch'")
+    job(2, rows_of_torch)
