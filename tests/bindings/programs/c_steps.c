@@ -135,6 +135,7 @@ static void steps(void) {
   static double weights[kWeights], bias[kWeights], mean[kWeights];
   const elastic_tensor first = doubles(weights, kWeights), second = doubles(bias, kWeights);
   const elastic_tensor out = doubles(mean, kWeights);
+  elastic_tensor on_device = first;
   elastic_step_group* group = NULL;
   CALL(elastic_step_group_create(NULL, &group));
   for (int step = 0; step < 3; ++step) {
@@ -149,6 +150,10 @@ static void steps(void) {
     CHECK(elastic_step_group_open(group) == 0);
     CHECK(elastic_step_group_kept_bytes(group) == sizeof weights);
   }
+  on_device.device = ELASTIC_CUDA;
+  CHECK(elastic_step_group_allreduce(group, "device", &on_device, &on_device, ELASTIC_SUM) ==
+        ELASTIC_INVALID_ARGUMENT);
+  CHECK(strstr(elastic_last_error(), "tensor 'device' is on a device, and a StepGroup") != NULL);
   CALL(elastic_step_group_allreduce(group, "weights", &first, &first, ELASTIC_SUM));
   CHECK(elastic_step_group_allreduce(group, "weights", &first, &first, ELASTIC_SUM) ==
         ELASTIC_INVALID_ARGUMENT);

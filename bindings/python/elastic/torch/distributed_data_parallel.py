@@ -12,6 +12,7 @@ import torch
 import elastic
 from elastic.torch.compression import Compression, Compressor
 from elastic.torch.gradient_exchange import Exchange, Group
+from elastic.torch.step_exchange import StepExchange
 
 _MiB = 1 << 20
 #: The types of buffers that can be combined, as far as this version of PyTorch has them.
@@ -80,17 +81,18 @@ class DistributedDataParallel(torch.nn.Module):
     broadcasts in the second step, which a joiner's second step is not, and cannot be used again after
     an error in its hook. Here gradients have the parameters' names, and the library forms buckets.
 
-    Parameters that are unfrozen later are averaged from then on, each as a unit of its own. Unfreeze
-    on all members before the same step, joiners included. Parameters that the module gets when it
-    is wrapped already are not averaged.
+    Parameters that are unfrozen later are averaged from then on, with unit="bucket" each as a unit of
+    its own. Unfreeze on all members before the same step, joiners included. Parameters that the
+    module gets when it is wrapped already are not averaged.
 
     Args:
         module: has parameters that require gradients, all on the devices where they stay.
         unit: "bucket": gradients travel in parts, while the backward pass computes the others, and a
             death may leave some averaged over more workers than others (``contributors`` says which).
-            "step": all gradients of a step travel as one unit, after the backward pass, with the same
-            contributors.
-        bucket_cap_mb: the size of a part.
+            "step": all gradients of a step are one unit, with the same contributors. They travel while
+            the backward pass computes the others, and are committed together at its end. Those of a
+            module on a device travel after the backward pass.
+        bucket_cap_mb: the size of a part of unit="bucket".
         compression: the element type in which gradients travel, or a Compressor.
         broadcast_buffers: makes buffers, such as the statistics of batch normalization, the same on
             all members in each backward pass: averages, and the largest of counters.
@@ -145,8 +147,13 @@ class DistributedDataParallel(torch.nn.Module):
             wrapper = this()
             return wrapper is not None and wrapper._begin_backward()
 
-        self._exchange = Exchange(
-            _units(name, parameters, unit, bucket_cap_mb),
+        units = _units(name, parameters, unit, bucket_cap_mb)
+        exchange = Exchange
+        if unit == "step" and all(parameter.device.type == "cpu" for _, parameter in parameters):
+            units = [Group(f"{name}.{own}", [(own, p)]) for own, p in reversed(parameters)]
+            exchange = StepExchange  # takes gradients in host memory alone
+        self._exchange = exchange(
+            units,
             elastic.AVERAGE,
             Compression.of(compression),
             backward_passes_per_step=1,

@@ -138,7 +138,7 @@ class Exchange:
             assert gradient is not None
             if gradient.is_sparse:
                 self._sparse.add(parameter)
-                group.travelling.append(_in_place_of_sparse(parameter))
+                group.travelling.append(in_place_of_sparse(parameter))
                 continue
             if not gradient.is_contiguous():
                 gradient = parameter.grad = gradient.contiguous()
@@ -158,10 +158,7 @@ class Exchange:
             if looked_at:
                 group.check = elastic.FiniteCheck(looked_at)
                 group.check.before_sum()
-            if len(travelling) == 1:
-                group.work = elastic.allreduce_async(group.name, travelling[0], self._op)
-            else:
-                group.work = elastic.grouped_allreduce_async(group.name, travelling, self._op)
+            self._send(group)
         except elastic.InvalidArgumentError as error:
             self.begin_step()
             if "under way" not in str(error):
@@ -174,6 +171,12 @@ class Exchange:
         except elastic.Error:
             self.begin_step()  # the operations are over, such as where this worker was evicted
             raise
+
+    def _send(self, group: Group) -> None:
+        if len(group.travelling) == 1:
+            group.work = elastic.allreduce_async(group.name, group.travelling[0], self._op)
+        else:
+            group.work = elastic.grouped_allreduce_async(group.name, group.travelling, self._op)
 
     def set_passes(self, passes: int) -> None:
         """Gradients of so many backward passes are added up, from the next step on."""
@@ -195,12 +198,10 @@ class Exchange:
         """Waits for the averages; zeros stand for gradients that did not come."""
         self.take_in()
         try:
-            contributors = []
             for group in self._groups:
                 if group.missing > 0 and any(self._left[p] > 0 for p in group.parameters):
                     self._complete(group)
-            for group in self._groups:
-                contributors += self._finish(group)
+            contributors = self._finish_all()
             if self.start_weights is not None:
                 self.start_weights.compare()
             self.contributors = contributors
@@ -242,9 +243,16 @@ class Exchange:
             if sparse[at] and parameter in group.zeros and parameter not in self._sparse:
                 self._sparse.add(parameter)
                 parameter.grad = self._zeros(parameter)
-                group.travelling[at] = _in_place_of_sparse(parameter)
+                group.travelling[at] = in_place_of_sparse(parameter)
         self._submit(group)
         return group.work.wait()
+
+    def _finish_all(self) -> list[elastic.Contributors]:
+        """Waits for the operations of all groups, and writes the results into the gradients."""
+        contributors = []
+        for group in self._groups:
+            contributors += self._finish(group)
+        return contributors
 
     def _finish(self, group: Group) -> list[elastic.Contributors]:
         result = [] if group.work is None else [self._wait(group)]
@@ -256,10 +264,13 @@ class Exchange:
                 parameter.grad, contributors = self._sum_sparse(parameter, gradient)
                 result.append(contributors)
                 continue
-            self._compression.decompress(travelled, gradient.detach())
-            if self._predivide != 1:
-                gradient.detach().mul_(self._predivide)
+            self._take_result(gradient, travelled)
         return result
+
+    def _take_result(self, gradient: torch.Tensor, travelled: torch.Tensor) -> None:
+        self._compression.decompress(travelled, gradient.detach())
+        if self._predivide != 1:
+            gradient.detach().mul_(self._predivide)
 
     def _are_finite(self) -> bool:
         """All operations are complete here: under "error" a check makes an exchange of its own."""
@@ -270,17 +281,27 @@ class Exchange:
         self, parameter: Parameter, gradient: torch.Tensor
     ) -> tuple[torch.Tensor, elastic.Contributors]:
         """The rows of all members, one after another: a sum, once they are coalesced."""
+        gradient = self._coalesced(parameter, gradient)
+        gathered = elastic.allgather(packed(gradient))
+        total = self._total_of_rows(gathered.values, gradient, len(gathered.contributors))
+        return total, gathered.contributors
+
+    def _coalesced(self, parameter: Parameter, gradient: torch.Tensor) -> torch.Tensor:
         gradient = gradient.coalesce()
         if gradient.values().numel() == 0:  # PyTorch's zero_ may have made all dimensions sparse
             gradient = self._zeros(parameter).coalesce()
-        gathered = elastic.allgather(packed(gradient))
-        indices, values = unpacked(gathered.values, gradient)
+        return gradient
+
+    def _total_of_rows(
+        self, rows: torch.Tensor, gradient: torch.Tensor, workers: int
+    ) -> torch.Tensor:
+        """The sum or average of the packed rows of so many workers."""
+        indices, values = unpacked(rows, gradient)
         if self._op == elastic.AVERAGE:
-            values = values / len(gathered.contributors)
-        total = torch.sparse_coo_tensor(indices, values, gradient.shape).coalesce()
-        return total, gathered.contributors
+            values = values / workers
+        return torch.sparse_coo_tensor(indices, values, gradient.shape).coalesce()
 
 
-def _in_place_of_sparse(parameter: Parameter) -> torch.Tensor:
+def in_place_of_sparse(parameter: Parameter) -> torch.Tensor:
     """Travels in an allreduce in the place of a sparse gradient, whose rows are gathered later."""
     return torch.zeros(1, dtype=torch.int64, device=parameter.device)
