@@ -100,9 +100,10 @@ struct ResultOnDevice {
   HostForm host_form;  ///< of the payload, if the result is copied to the host
 };
 
-/// The caller's memory for large blocks, which saves the copies to and from Payload::data: the
+/// The caller's memory for large tensors, which saves the copies to and from Payload::data: the
 /// input in its place, and room for the result, apart from the input. Valid until the operation is
-/// delivered, or attempted again.
+/// delivered, or attempted again. The backend only reads the input, and writes to the room only a
+/// result that no other rank will ask this one for.
 struct Lent {
   std::span<const std::byte> input;
   std::span<std::byte> room;
@@ -120,7 +121,7 @@ struct Payload {
   /// Takes a copy of each input of ZeroCopyTensors that is overwritten before the result is whole.
   /// Lent for one attempt; not null if the operation has such tensors.
   Buffer* undo = nullptr;
-  Lent lent;  ///< of an alltoall, a gather or a scatter; empty: nothing is lent
+  Lent lent;  ///< of any collective but an allreduce; empty: nothing is lent
   std::variant<Packed, ZeroCopyTensors, Blocks, StateSections, OnDevice, ResultOnDevice> form;
   std::optional<GroupResult> group;  ///< of a group's call, which has been performed
 

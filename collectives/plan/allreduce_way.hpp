@@ -26,6 +26,9 @@ struct AllreduceLimits {
 
   std::size_t eager_below = 0;          ///< fewer bytes than these may be eager
   std::size_t zero_copy_from = kNever;  ///< these and more may be zero-copy
+  /// Of the other collectives with tensors: inputs of these and more may stay in the caller's
+  /// memory (collectives::Lent).
+  std::size_t lent_from = kNever;
 
   bool operator==(const AllreduceLimits&) const = default;
 };

@@ -13,7 +13,8 @@ namespace {
 ///   before, and receives another.
 /// - Reduce-scatter: a rank adds each received block to its own data. The turn begins with block
 ///   rank - 1; at its end the rank has the sum of block `rank`.
-/// - Allgather: a rank stores each received block. The turn begins with block `rank`.
+/// - Allgather: a rank stores each received block. The turn begins with block `rank`, which is sent
+///   from kInput, and copied to its place among the others.
 /// - Cost of a turn: each rank sends (size - 1) / size of the data, the least of any algorithm, and
 ///   waits for size - 1 latencies.
 /// - Blocks travel in segments, each of which is sent on as soon as it has arrived.
@@ -38,9 +39,16 @@ class Ring {
     for (int step = 0; step + 1 < size_; ++step) {
       const int out = around(first, -step, size_);
       const int in = around(first, -step - 1, size_);
-      send(out);
+      send(out, mode == Mode::kGather && step == 0 ? Area::kInput : Area::kData);
       receive(mode, in);
     }
+  }
+  /// Copies this rank's block to its place.
+  void keep() {
+    const std::size_t begin = bounds_[static_cast<std::size_t>(rank_)];
+    const std::size_t bytes = bounds_[static_cast<std::size_t>(rank_) + 1] - begin;
+    if (bytes == 0) return;
+    build_.local(Step::Kind::kCopy, {Area::kData, begin, bytes}, {Area::kInput, 0, bytes});
   }
   Plan take() { return build_.take(); }
 
@@ -49,11 +57,14 @@ class Ring {
     const auto at = static_cast<std::size_t>(block);
     return {bounds_[at], bounds_[at + 1] - bounds_[at], segment_};
   }
-  void send(int block) {
+  /// kInput has the block alone.
+  void send(int block, Area area) {
     const Pieces parts = pieces(block);
+    const std::size_t start =
+        area == Area::kInput ? bounds_[static_cast<std::size_t>(block)] : std::size_t{0};
     const auto& arrived = arrived_[static_cast<std::size_t>(block)];
     for (std::size_t i = 0; i < parts.count(); ++i) {
-      const Range from{Area::kData, parts.offset(i), parts.bytes(i)};
+      const Range from{area, parts.offset(i) - start, parts.bytes(i)};
       build_.send(around(rank_, 1, size_), from, arrived.empty() ? Step::kNone : arrived[i]);
     }
   }
@@ -103,6 +114,7 @@ Plan ring_allgather(int rank, const std::vector<std::uint64_t>& counts, std::siz
   }
   Ring ring(rank, std::move(bounds), whole_elements(segment_bytes, element_bytes));
   ring.turn(Ring::Mode::kGather, rank);
+  ring.keep();
   return ring.take();
 }
 

@@ -13,8 +13,8 @@ namespace elastic::plan {
 /// the other parts is garbage afterwards.
 Plan ring_reduce_scatter(int rank, int size, Elements elements, std::size_t segment_bytes);
 
-/// Blocks of `counts[i]` elements lie one after another in kData; rank i has block i and receives
-/// the others.
+/// Blocks of `counts[i]` elements come to lie one after another in kData; rank i has block i in
+/// kInput, which is other memory.
 Plan ring_allgather(int rank, const std::vector<std::uint64_t>& counts, std::size_t element_bytes,
                     std::size_t segment_bytes);
 

@@ -209,8 +209,8 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// the call begins, the root is the worker that has the rank then. `stream` is for tensors on a
   /// CUDA device.
   /// \returns the members that have the data.
-  /// \throws Error as every collective; also kRootLost, on every member, if the root dies before
-  ///   any survivor has all of its data: the call may be repeated.
+  /// \throws Error as every collective; also kRootLost, on every member, if the root dies before the
+  ///   members can complete the call: it may be repeated, and no tensor has changed.
   /// \{
   Contributors broadcast(TensorView data, int root, CudaStream stream = {});
   template <Element T>

@@ -20,7 +20,7 @@ enum class ErrorCode : std::uint8_t {
   kRefused,       ///< The job refused this worker: wrong secret, version, state or options. Or the
                   ///< first members' states or options differ: on each of them, and the job fails.
   kTimeout,       ///< A bounded wait ended.
-  kRootLost,      ///< A broadcast's root died before any survivor had all its data. Retryable.
+  kRootLost,      ///< A call's root died before the members could complete it. Retryable.
   kBelowMinimum,  ///< The job cannot go on, mostly because fewer than `min_np` workers are left;
                   ///< the message has the reason.
   kEvicted,       ///< The job went on without this worker.

@@ -12,10 +12,6 @@
 
 namespace elastic::coordinator {
 
-/// Room for the result in the caller's memory, apart from the input. A large result is written
-/// there at once, and the function that takes it gets that memory.
-using Room = std::span<std::byte>;
-
 /// Every member gives each other one a block. After a death the blocks for the dead are left out,
 /// and those of the dead are not in the result.
 class AlltoallOperation : public Operation {

@@ -25,6 +25,17 @@ void copy(std::byte* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
+/// Copies the input to the payload, or lends it.
+void pack_whole(const ConstTensorView& tensor, std::size_t lent_from, Payload& payload) {
+  const auto* const data = static_cast<const std::byte*>(tensor.data);
+  if (tensor.bytes() >= lent_from && tensor.bytes() > 0) {
+    payload.lent.input = {data, tensor.bytes()};
+    return;
+  }
+  payload.data.resize(tensor.bytes());
+  copy(payload.data.data(), data, tensor.bytes());
+}
+
 std::vector<Wire> as_they_are(const std::vector<TensorView>& tensors) {
   std::vector<Wire> wires;
   for (const TensorView& tensor : tensors) wires.push_back({tensor.dtype});
@@ -225,9 +236,10 @@ Call BroadcastOperation::call(const Members& members) {
   return call;
 }
 void BroadcastOperation::pack(const Members& /*members*/, Payload& payload) {
+  if (root_.is_this_worker()) return pack_whole(data_, lent_from_, payload);
   payload.data.resize(data_.bytes());
-  if (root_.is_this_worker()) copy(payload.data.data(), data_.data, data_.bytes());
 }
+/// Only now: this worker may be the root of a replay, and in a call that fails its tensor stays.
 void BroadcastOperation::unpack(const Members& /*members*/, const Payload& payload) {
   if (root_.is_this_worker()) return;
   copy(static_cast<std::byte*>(data_.data), payload.data.data(), data_.bytes());
@@ -244,8 +256,8 @@ void BarrierOperation::pack(const Members& /*members*/, Payload& payload) {
 }
 void BarrierOperation::unpack(const Members& /*members*/, const Payload& /*payload*/) {}
 
-AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take, RowShape row)
-    : block_(block), take_(std::move(take)), row_(hash_of_row(row)) {}
+AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take, RowShape row, Room room)
+    : block_(block), take_(std::move(take)), row_(hash_of_row(row)), room_(room) {}
 
 AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take,
                                        std::optional<transport::OwnCall> called_as)
@@ -259,35 +271,40 @@ Call AllgatherOperation::call(const Members& /*members*/) {
   return call;
 }
 void AllgatherOperation::pack(const Members& /*members*/, Payload& payload) {
-  payload.data.resize(block_.bytes());
-  copy(payload.data.data(), block_.data, block_.bytes());
+  pack_whole(block_, lent_from_, payload);
+  if (lent_from_ != plan::AllreduceLimits::kNever) payload.lent.room = room_;
 }
 void AllgatherOperation::unpack(const Members& /*members*/, const Payload& payload) {
   const auto counts = payload.counts();
-  take_(payload.data.bytes(), {counts.begin(), counts.end()});
+  take_(payload.result(), {counts.begin(), counts.end()});
 }
 
-ReduceScatterOperation::ReduceScatterOperation(ConstTensorView data, ReduceOp op, Take take)
-    : data_(data), op_(op), take_(std::move(take)) {}
+ReduceScatterOperation::ReduceScatterOperation(ConstTensorView data, ReduceOp op, Take take,
+                                               Room room)
+    : data_(data), op_(op), take_(std::move(take)), room_(room) {}
 
 Call ReduceScatterOperation::call(const Members& /*members*/) {
   return simple_call(Kind::kReduceScatter, data_.dtype, op_, data_.count);
 }
 void ReduceScatterOperation::pack(const Members& /*members*/, Payload& payload) {
-  payload.data.resize(data_.bytes());
-  copy(payload.data.data(), data_.data, data_.bytes());
+  pack_whole(data_, lent_from_, payload);
+  if (!payload.lent.input.empty()) payload.lent.room = room_;
 }
 void ReduceScatterOperation::unpack(const Members& members, const Payload& payload) {
   const auto counts = payload.counts();
   const auto mine = counts.begin() + members.rank;
   const std::size_t offset = std::accumulate(counts.begin(), mine, std::size_t{0});
   const std::size_t bytes = static_cast<std::size_t>(*mine) * size_of(data_.dtype);
-  std::vector<std::byte> part(payload.data.data(), payload.data.data() + bytes);
-  if (op_ == ReduceOp::kAverage) {
-    kernels::divide(data_.dtype, part.data(), static_cast<std::size_t>(*mine),
-                    static_cast<std::uint32_t>(members.size()));
-  }
-  take_(part, offset);
+  const std::span<const std::byte> part = payload.result().first(bytes);
+  if (op_ != ReduceOp::kAverage) return take_(part, offset);
+  // The payload stays what other members have, so that only the caller's own memory is divided.
+  const bool in_room = !part.empty() && part.data() == payload.lent.room.data();
+  std::vector<std::byte> copied;
+  if (!in_room) copied.assign(part.begin(), part.end());
+  const std::span<std::byte> mean = in_room ? payload.lent.room.first(bytes) : std::span(copied);
+  kernels::divide(data_.dtype, mean.data(), static_cast<std::size_t>(*mine),
+                  static_cast<std::uint32_t>(members.size()));
+  take_(mean, offset);
 }
 
 Call MismatchOperation::call(const Members& /*members*/) {

@@ -23,13 +23,17 @@ namespace elastic::coordinator {
 /// The fingerprint of an allreduce of one tensor that travels in its own type.
 transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size_t count);
 
+/// Room for the result in the caller's memory, apart from the input. A large result is written
+/// there at once, and the function that takes it gets that memory.
+using Room = std::span<std::byte>;
+
 /// One collective call of this worker, from its first attempt to its result. A Lane runs it: `pack`
 /// once per attempt (one attempt per view), `unpack` once, with the result. `call` may come more
 /// often, and changes nothing.
 ///
-/// Every attempt starts from the intact input. The caller's tensors are written in `unpack` only.
-/// Zero-copy tensors are the exception: the backend works on them in place, and restores what it
-/// has overwritten if the attempt fails.
+/// Every attempt starts from the intact input. The caller's tensors are written in `unpack` only,
+/// with two exceptions. The backend works on zero-copy tensors in place, and restores what it has
+/// overwritten if the attempt fails. And it may write to a Room, which is no input.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -39,7 +43,8 @@ class Operation {
   /// Whether the operation ends in kRootLost in a view with these members, on all of them.
   virtual bool is_lost(const Members& /*members*/) const { return false; }
   /// From now on each tensor of an allreduce takes the way that `limits` give it: the backend works
-  /// on some in place. Called before each attempt, with the limits of its view.
+  /// on some in place. Large inputs of other collectives are lent. Called before each attempt, with
+  /// the limits of its view.
   virtual void choose_ways(const plan::AllreduceLimits& /*limits*/) {}
   /// The call that the backend runs in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
@@ -139,10 +144,12 @@ class BroadcastOperation : public Operation {
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
   std::string needs() const override { return root_.needed(); }
+  void choose_ways(const plan::AllreduceLimits& limits) override { lent_from_ = limits.lent_from; }
 
  private:
   TensorView data_;
   CallRoot root_;
+  std::size_t lent_from_ = plan::AllreduceLimits::kNever;
 };
 
 class BarrierOperation : public Operation {
@@ -155,33 +162,39 @@ class BarrierOperation : public Operation {
 class AllgatherOperation : public Operation {
  public:
   using Take = std::function<void(std::span<const std::byte>, std::vector<std::size_t>)>;
-  AllgatherOperation(ConstTensorView block, Take take, RowShape row);
+  AllgatherOperation(ConstTensorView block, Take take, RowShape row, Room room = {});
   /// `called_as` replaces the kind in the fingerprint of a call that the library makes by itself.
   AllgatherOperation(ConstTensorView block, Take take,
                      std::optional<transport::OwnCall> called_as = {});
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
+  void choose_ways(const plan::AllreduceLimits& limits) override { lent_from_ = limits.lent_from; }
 
  private:
   ConstTensorView block_;
   Take take_;
   std::uint32_t row_ = 0;  ///< hash of its shape
   std::optional<transport::OwnCall> called_as_;
+  Room room_;
+  std::size_t lent_from_ = plan::AllreduceLimits::kNever;
 };
 
 class ReduceScatterOperation : public Operation {
  public:
   using Take = std::function<void(std::span<const std::byte>, std::size_t)>;
-  ReduceScatterOperation(ConstTensorView data, ReduceOp op, Take take);
+  ReduceScatterOperation(ConstTensorView data, ReduceOp op, Take take, Room room = {});
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
+  void choose_ways(const plan::AllreduceLimits& limits) override { lent_from_ = limits.lent_from; }
 
  private:
   ConstTensorView data_;
   ReduceOp op_;
   Take take_;
+  Room room_;
+  std::size_t lent_from_ = plan::AllreduceLimits::kNever;
 };
 
 /// Runs in place of a named operation whose shapes differ between the ranks: ends in the same error

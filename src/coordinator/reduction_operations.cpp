@@ -27,7 +27,8 @@ void pack_whole(const ConstTensorView& tensor, Payload& payload) {
 void unpack_whole(const Payload& payload, ReduceOp op, int contributors, const TensorView& out) {
   if (out.bytes() == 0) return;
   auto* const data = static_cast<std::byte*>(out.data);
-  std::memcpy(data, payload.data.data(), out.bytes());
+  const std::byte* const result = payload.result().data();
+  if (result != data) std::memcpy(data, result, out.bytes());
   if (op == ReduceOp::kAverage) {
     kernels::divide(out.dtype, data, out.count, static_cast<std::uint32_t>(contributors));
   }
@@ -35,14 +36,16 @@ void unpack_whole(const Payload& payload, ReduceOp op, int contributors, const T
 
 }  // namespace
 
-ReduceOperation::ReduceOperation(ConstTensorView in, TensorView out, ReduceOp op, CallRoot root)
-    : RootedOperation(std::move(root)), in_(in), out_(out), op_(op) {}
+ReduceOperation::ReduceOperation(ConstTensorView in, TensorView out, ReduceOp op, CallRoot root,
+                                 Room room)
+    : RootedOperation(std::move(root)), in_(in), out_(out), op_(op), room_(room) {}
 
 Call ReduceOperation::call(const Members& members) {
   return with_root(simple_call(Kind::kReduce, in_.dtype, op_, in_.count), members);
 }
 void ReduceOperation::pack(const Members& /*members*/, Payload& payload) {
-  pack_whole(in_, payload);
+  if (in_.bytes() == 0 || in_.bytes() < lent_from_) return pack_whole(in_, payload);
+  payload.lent = {{static_cast<const std::byte*>(in_.data), in_.bytes()}, room_};
 }
 void ReduceOperation::unpack(const Members& members, const Payload& payload) {
   if (root().is_this_worker()) unpack_whole(payload, op_, members.size(), out_);

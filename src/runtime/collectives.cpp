@@ -158,7 +158,7 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
               put(values, places.output());
               note(std::move(counts));
             },
-            row);
+            row, room_apart(places.input(), places.output()));
       },
       [&](const auto&, const collectives::Payload& payload) {
         const auto counts = payload.counts();
@@ -204,10 +204,12 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
       places, /*reads=*/true,
       [&] {
         return std::make_unique<coordinator::ReduceScatterOperation>(
-            places.input(), op, [&](std::span<const std::byte> values, std::size_t offset) {
+            places.input(), op,
+            [&](std::span<const std::byte> values, std::size_t offset) {
               put(values, places.output());
               note(values.size() / size_of(data.dtype), offset);
-            });
+            },
+            room_apart(places.input(), places.output()));
       },
       [&](const coordinator::Members& members, const collectives::Payload& payload) {
         const auto counts = payload.counts();

@@ -184,8 +184,9 @@ Contributors Collectives::reduce(const ConstTensorView& in, const TensorView& ou
   bool is_root = false;
   Contributors contributors = run_rooted("reduce", places, root, [&](CallRoot at) {
     is_root = at.is_this_worker();
-    return std::make_unique<coordinator::ReduceOperation>(places.input(), places.output(), op,
-                                                          std::move(at));
+    return std::make_unique<coordinator::ReduceOperation>(
+        places.input(), places.output(), op, std::move(at),
+        room_apart(places.input(), places.output()));
   });
   if (!is_root) return contributors;
   if (out.count < in.count) {

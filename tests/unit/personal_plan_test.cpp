@@ -171,6 +171,55 @@ TEST(Reduce, CountsEveryRankOnceOnTheRoot) {
   }
 }
 
+TEST(Reduce, LeavesASeparateInputAsItIs) {
+  std::mt19937_64 random(6);
+  for (int size = 2; size <= kMaxSize; ++size) {
+    const int root = static_cast<int>(random() % at(size));
+    for (const bool tree : {true, false}) {
+      constexpr std::size_t kCount = 301;
+      Simulator simulator(plans(size,
+                                [&](int r) {
+                                  return tree ? tree_reduce(r, size, root, kCount * 8)
+                                              : chain_reduce(r, size, root, {kCount, 8}, kSegment);
+                                }),
+                          DType::kI64, ReduceOp::kSum, random());
+      simulator.data() = digits(size, kCount);
+      simulator.separate_input();
+      ASSERT_EQ(simulator.run(), "");
+      ASSERT_EQ(simulator.data()[at(root)], digits_of(0, size - 1, kCount))
+          << (tree ? "tree, " : "chain, ") << size << " ranks, root " << root;
+    }
+  }
+}
+
+TEST(DirectReduceScatter, GivesEachRankItsPart) {
+  std::mt19937_64 random(7);
+  for (int size = 1; size <= kMaxSize; ++size) {
+    for (const std::size_t count : kCounts) {
+      std::vector<std::vector<std::int64_t>> inputs(at(size));
+      std::vector<std::vector<std::int64_t>> results(at(size));
+      for (int r = 0; r < size; ++r) {
+        for (std::size_t i = 0; i < count; ++i) {
+          inputs[at(r)].push_back((std::int64_t{1} << (4 * r)) + static_cast<std::int64_t>(i));
+        }
+        const std::size_t end = part_begin(count, at(size), at(r) + 1);
+        for (std::size_t i = part_begin(count, at(size), at(r)); i < end; ++i) {
+          std::int64_t sum = 0;
+          for (int s = 0; s < size; ++s) {
+            sum += (std::int64_t{1} << (4 * s)) + static_cast<std::int64_t>(i);
+          }
+          results[at(r)].push_back(sum);
+        }
+      }
+      expect_results(plans(size,
+                           [&](int r) {
+                             return direct_reduce_scatter(r, size, {count, 8}, kSegment);
+                           }),
+                     inputs, results, random());
+    }
+  }
+}
+
 TEST(Scan, CountsTheRanksUpToEach) {
   std::mt19937_64 random(5);
   for (int size = 1; size <= kMaxSize; ++size) {

@@ -239,9 +239,10 @@ TEST(RingAllgather, CollectsRaggedBlocks) {
         const std::size_t bytes = counts[r] * 2;
         simulator.data()[r].resize(expected.size() * 2);
         std::copy_n(bytes_of(expected).begin() + static_cast<std::ptrdiff_t>(begin), bytes,
-                    simulator.data()[r].begin() + static_cast<std::ptrdiff_t>(begin));
+                    simulator.data()[r].begin());
         begin += bytes;
       }
+      simulator.separate_input();
       ASSERT_EQ(simulator.run(), "");
       for (const auto& data : simulator.data()) ASSERT_EQ(data, bytes_of(expected));
     }

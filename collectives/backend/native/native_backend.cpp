@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -38,8 +39,8 @@ Reducer reducer_of(DType dtype, ReduceOp op) {
 /// More members that have the state give none of it: they would need links with every joiner.
 constexpr std::size_t kMostDonors = 16;
 
-/// Bytes up to which a reduction to a root is done as one for all.
-constexpr std::size_t kReducedForAll = 8 * 1024;
+/// Bytes from which a reduction to a root is not done as one for all.
+constexpr std::size_t kReducedForAll = 8 * 1024 + 1;
 
 /// Collectives as plans on a mesh. The thread that runs the lane's operation owns it; any thread
 /// may call `abort`.
@@ -58,12 +59,11 @@ class NativeBackend final : public Backend {
         exchange_(mesh_->rank(), mesh_->size(), eager_),
         shared_(*mesh_, eager_, options.arena),
         adasum_(*mesh_, executor_),
-        groups_(*mesh_, hosts_,
-                [this](std::shared_ptr<Mesh> theirs, std::vector<int> hosts) {
-                  return make_native_backend(generation_, std::move(theirs),
-                                             options_of_group(std::move(hosts)));
-                }),
-        limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {
+        groups_(*mesh_, hosts_, [this](std::shared_ptr<Mesh> theirs, std::vector<int> hosts) {
+          return make_native_backend(generation_, std::move(theirs),
+                                     options_of_group(std::move(hosts)));
+        }) {
+    limit({});
     if (options.negotiated) adopt(*options.negotiated);
   }
 
@@ -82,6 +82,10 @@ class NativeBackend final : public Backend {
  private:
   Status check(const Call& call, const Payload& payload) const;
   using Counts = std::vector<std::uint64_t>;
+  void limit(std::optional<std::size_t> most_eager_bytes);
+  bool posts_eagerly(const Call& call) const {
+    return eager_everywhere_ && call.phase == OpTag::kNormal;
+  }
   bool post_eagerly(const OpTag& tag, const Call& call, const Payload& payload);
   Status exchange(const OpTag& tag, const Call& call, Payload& payload);
   /// `counts`: of all ranks, if they are known (EagerExchange::counts).
@@ -92,6 +96,7 @@ class NativeBackend final : public Backend {
   Status broadcast(const Call& call, Payload& payload);
   Status allgather(const Section& block, Payload& payload, const Counts* known);
   Status reduce_scatter(const Call& call, Payload& payload);
+  Status meet(const Call& call);
   Status transfer(const Call& call, Payload& payload);
   Status one_way(const Call& call, Payload& payload);
   Status end_with_own_result(Status done, Payload& payload);
@@ -109,6 +114,7 @@ class NativeBackend final : public Backend {
   bool is_eager(const Call& call, const Payload& payload) const;
 
   std::uint64_t generation_;
+  OpTag tag_;  // of the operation in flight
   std::shared_ptr<Mesh> mesh_;
   NativeOptions options_;
   Executor executor_;
@@ -126,7 +132,6 @@ class NativeBackend final : public Backend {
   bool eager_everywhere_ = false;  // small allreduces are eager, as `prepare` agreed
   plan::AllreduceLimits limits_;
   NativeOptions::Negotiated negotiated_;
-  Buffer spare_;  // takes an allgather's result, and is swapped with its input
 };
 
 /// 1. In the view's first operation, negotiate the capabilities (`prepare`).
@@ -141,6 +146,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
   if (Status status = prepare(position); !status.ok()) return status;
   const OpTag tag{generation_, position, call.phase};
+  tag_ = tag;
   Status status;
   if (is_eager(call, payload)) {
     const Section& section = call.sections.front();
@@ -164,7 +170,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
 /// Posts the eager message of a call that is no eager allreduce: its fingerprint, for ranks that
 /// wait for such a message, and its content where it has one. Whether that is an exchange.
 bool NativeBackend::post_eagerly(const OpTag& tag, const Call& call, const Payload& payload) {
-  if (!eager_everywhere_ || call.phase != OpTag::kNormal) return false;
+  if (!posts_eagerly(call)) return false;
   std::span<const std::byte> content = exchange_.begin(call, payload);
   const bool exchanges = exchange_.begun();
   if (!exchanges && options_.recoverable && !payload.zero_copy().empty()) {
@@ -218,7 +224,7 @@ void NativeBackend::adopt(const NativeOptions::Negotiated& negotiated) {
   eager_everywhere_ = negotiated.eager;
   if (eager_everywhere_) {
     if (options_.negotiated) (void)eager_.find_channels();  // those of the view are there
-    limits_ = plan::limits_for(size(), eager_.most_bytes(), options_.thresholds.algorithm);
+    limit(eager_.most_bytes());
   }
   plans_.use(negotiated.thresholds, negotiated.segment_bytes);
 }
@@ -261,6 +267,10 @@ Status NativeBackend::run_in_group(std::uint64_t position, const Call& call, Pay
     mesh_->abandon();
   }
   return met;
+/// A lone rank has nothing to send, so that it may as well copy.
+void NativeBackend::limit(std::optional<std::size_t> most_eager_bytes) {
+  limits_ = plan::limits_for(size(), most_eager_bytes, options_.thresholds.algorithm);
+  if (size() > 1) limits_.lent_from = options_.lent_from;
 }
 
 /// An error is an operation's result like any other: no rank has it before all have entered.
@@ -275,7 +285,7 @@ Status NativeBackend::refuse(std::uint64_t position) {
 /// Ranks that have met in this call already have used its eager message.
 bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
   const bool reduces = call.kind == Kind::kAllreduce || call.kind == Kind::kReduce;
-  if (!reduces || call.phase != OpTag::kNormal) return false;
+  if (!reduces || call.phase != OpTag::kNormal || !payload.lent.input.empty()) return false;
   if (call.sections.size() != 1 || !payload.zero_copy().empty()) return false;
   const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
                                      .is_elementwise = is_elementwise(call.redop),
@@ -426,61 +436,65 @@ Status NativeBackend::settle_error(std::uint64_t position, const std::vector<int
   return met;
 }
 
-/// A barrier, then a tree or a chain from the root. Without the barrier the root would return
-/// before the other ranks enter, and a rank with another call might never meet it.
-Status NativeBackend::broadcast(const Call& call, Payload& payload) {
-  if (Status status = barrier(); !status.ok()) return status;
-  return executor_.run(plans_.broadcast(call.root, extent(call.sections)), payload.data.data());
+/// Waits until all ranks have entered the call, and compares their calls: by the eager messages
+/// that they have posted, or by a barrier.
+Status NativeBackend::meet(const Call& call) {
+  return posts_eagerly(call) ? eager_.await(tag_, call.fingerprint) : barrier();
 }
 
-/// Exchanges the ranks' counts, then runs an allgather of the blocks around a ring. The result is
-/// made in the spare buffer, because the blocks of lower ranks come before this rank's input.
+/// The ranks meet, and the data goes along a tree or a chain from the root. If they did not meet
+/// the root would return before the other ranks enter, and a rank with another call might never
+/// meet it.
+///
+/// The root may have lent its tensor, and then has no result to give to a taker after its return.
+/// So a large broadcast ends like a call whose results differ by rank.
+Status NativeBackend::broadcast(const Call& call, Payload& payload) {
+  if (Status status = meet(call); !status.ok()) return status;
+  const std::size_t bytes = extent(call.sections);
+  // The root's plan only reads.
+  auto* const data =
+      rank() == call.root ? const_cast<std::byte*>(payload.input().data()) : payload.data.data();
+  const Status done = executor_.run(plans_.broadcast(call.root, bytes), data);
+  if (bytes < limits_.lent_from) return done;
+  payload.form.emplace<Blocks>();
+  return end_with_own_result(done, payload);
+}
+
+/// Exchanges the ranks' counts, then runs an allgather of the blocks around a ring. A large result
+/// may be in the caller's memory, so that each rank keeps its own.
 Status NativeBackend::allgather(const Section& block, Payload& payload, const Counts* known) {
-  const auto rank = static_cast<std::size_t>(mesh_->rank());
   const std::size_t element = size_of(block.dtype);
   auto& counts = payload.form.emplace<Blocks>().counts;
   if (Status told = personal_.share_count(block.count, known, counts); !told.ok()) return told;
   const Result<std::size_t> total = gathered_bytes("allgather", counts, element);
   if (!total.ok()) return total.status();
-  std::uint64_t before = 0;
-  for (std::size_t r = 0; r < rank; ++r) before += counts[r] * element;
-  spare_.resize(total.value());
-  if (block.count > 0) {
-    std::memcpy(spare_.data() + before, payload.data.data() + block.offset, bytes_of(block));
-  }
-  Status status = executor_.run(plans_.allgather(counts, element), spare_.data());
-  std::swap(spare_, payload.data);
-  return status;
+  const bool own_result = total.value() >= limits_.lent_from;
+  if (!own_result) payload.lent.room = {};
+  const Status done = personal_.move(plans_.allgather(counts, element), total.value(), payload);
+  return own_result ? end_with_own_result(done, payload) : done;
 }
 
-/// Reduces round a ring, moves this rank's part to the start of the data, and ends with a barrier.
+/// Leaves each rank its part alone, and ends with a barrier.
 Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const Section& section = call.sections.front();
-  const auto size = static_cast<std::size_t>(mesh_->size());
-  const auto rank = static_cast<std::size_t>(mesh_->rank());
   const std::size_t element = size_of(section.dtype);
-  Blocks& parts = payload.form.emplace<Blocks>();
-  parts.counts = plan::parts_of(section.count, size);
-  std::byte* const data = payload.data.data() + section.offset;
-  Status status = executor_.run(plans_.reduce_scatter({section.count, element}), data,
-                                reducer_of(section.dtype, call.redop));
-  if (!status.ok()) return status;
-  const std::size_t mine = parts.counts[rank] * element;
-  const std::size_t begin = plan::part_begin(section.count, size, rank);
-  if (mine > 0) std::memmove(payload.data.data(), data + begin * element, mine);
-  payload.data.resize(mine);
-  return end_with_own_result({}, payload);
+  std::vector<std::uint64_t>& parts = payload.form.emplace<Blocks>().counts;
+  parts = plan::parts_of(section.count, static_cast<std::size_t>(size()));
+  const Status done = personal_.reduce_scatter(
+      section, static_cast<std::size_t>(parts[static_cast<std::size_t>(rank())]) * element,
+      reducer_of(section.dtype, call.redop), payload);
+  return end_with_own_result(done, payload);
 }
 
 /// Collectives in which a rank may have nothing to send before it has received something. Ranks
-/// that call different things could then wait for each other, so they meet in a barrier first. A
-/// small reduction to a root is one for all, whose result every rank has: that saves both barriers.
+/// that call different things could then wait for each other, so they meet first. A small reduction
+/// to a root is one for all, whose result every rank has: that saves the meeting and the barrier.
 Status NativeBackend::one_way(const Call& call, Payload& payload) {
   const Section& section = call.sections.front();
-  if (call.kind == Kind::kReduce && bytes_of(section) <= kReducedForAll) {
-    return allreduce(call, payload);
-  }
-  if (Status met = barrier(); !met.ok()) return met;
+  const bool reduced_for_all =
+      call.kind == Kind::kReduce && bytes_of(section) < std::min(kReducedForAll, limits_.lent_from);
+  if (reduced_for_all) return allreduce(call, payload);
+  if (Status met = meet(call); !met.ok()) return met;
   const Reducer reducer = reducer_of(section.dtype, call.redop);
   const Status done = call.kind == Kind::kScatter  ? personal_.scatter(call, payload)
                       : call.kind == Kind::kReduce ? personal_.reduce(call, reducer, payload)

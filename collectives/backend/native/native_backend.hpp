@@ -8,6 +8,7 @@
 
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/native/tuning_record.hpp"
+#include "collectives/backend/payload.hpp"
 #include "collectives/plan/choose.hpp"
 #include "collectives/transport/mesh.hpp"
 
@@ -33,6 +34,8 @@ struct NativeOptions {
   std::vector<int> hosts;
   /// This rank's arena, which its peers on the host received with their links; may be null.
   std::shared_ptr<transport::Arena> arena;
+  /// Bytes of a tensor from which its memory may be lent, on two and more ranks.
+  std::size_t lent_from = kLentFrom;
   /// Whether inputs are kept until results are whole, and results until all ranks have theirs.
   /// If false, a failure destroys tensors reduced in place: only for measuring the cost of this.
   bool recoverable = true;

@@ -1,8 +1,10 @@
 #include "collectives/backend/native/personal_collectives.hpp"
 
+#include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "collectives/plan/parts.hpp"
 #include "collectives/plan/personal.hpp"
 
 namespace elastic::collectives {
@@ -28,7 +30,7 @@ Counts column(const Counts& matrix, int size, int rank) {
   return found;
 }
 
-std::byte* bytes_of(Counts& counts) {
+std::byte* memory_of(Counts& counts) {
   return reinterpret_cast<std::byte*>(counts.data());
 }
 
@@ -54,8 +56,8 @@ Status PersonalCollectives::alltoall(const Call& call, Payload& payload, const C
 Status PersonalCollectives::tell_counts(const Counts& to, Counts& from) {
   Counts given = to;
   PlanBuffers memory;
-  memory.data = bytes_of(from);
-  memory.input = bytes_of(given);
+  memory.data = memory_of(from);
+  memory.input = memory_of(given);
   return executor_.run_alone(plans_.small_alltoall(sizeof(to.front())), memory);
 }
 
@@ -66,7 +68,7 @@ Status PersonalCollectives::share_count(std::uint64_t own, const Counts* known, 
   }
   counts.assign(static_cast<std::size_t>(size_), 0);
   counts[static_cast<std::size_t>(rank_)] = own;
-  return executor_.run(plans_.small_allgather(sizeof(counts.front())), bytes_of(counts));
+  return executor_.run(plans_.small_allgather(sizeof(counts.front())), memory_of(counts));
 }
 
 /// All ranks learn all counts, so that they agree whether the blocks are too large.
@@ -89,7 +91,7 @@ Status PersonalCollectives::scatter(const Call& call, Payload& payload) {
   counts = call.counts;
   counts.resize(static_cast<std::size_t>(size_));
   const Status told = executor_.run(
-      plans_.broadcast(call.root, counts.size() * sizeof(counts.front())), bytes_of(counts));
+      plans_.broadcast(call.root, counts.size() * sizeof(counts.front())), memory_of(counts));
   if (!told.ok()) return told;
   const Result<std::size_t> whole = gathered_bytes("scatter", counts, element);
   if (!whole.ok()) return whole.status();
@@ -98,30 +100,64 @@ Status PersonalCollectives::scatter(const Call& call, Payload& payload) {
               static_cast<std::size_t>(bytes[static_cast<std::size_t>(rank_)]), payload);
 }
 
-/// Runs a schedule from the input to the caller's room if there is enough, otherwise to other
-/// memory, which becomes the payload's.
+namespace {
+
+/// Whether the result goes to the caller's room, which is cut to its size then.
+bool delivers(std::size_t result_bytes, Payload& payload) {
+  if (result_bytes == 0 || result_bytes > payload.lent.room.size()) return false;
+  payload.lent.room = payload.lent.room.first(result_bytes);
+  std::get<Blocks>(payload.form).delivered = true;
+  return true;
+}
+
+}  // namespace
+
 Status PersonalCollectives::move(const Schedule& schedule, std::size_t result_bytes,
-                                 Payload& payload) {
-  const bool delivers = result_bytes > 0 && result_bytes <= payload.lent.room.size();
-  if (delivers) {
-    payload.lent.room = payload.lent.room.first(result_bytes);
-    std::get<Blocks>(payload.form).delivered = true;
-  } else {
-    spare_.resize(result_bytes);
-  }
+                                 Payload& payload, const Reducer& reducer) {
+  const bool to_room = delivers(result_bytes, payload);
+  if (!to_room) spare_.resize(result_bytes);
   PlanBuffers memory;
-  memory.data = delivers ? payload.lent.room.data() : spare_.data();
+  memory.data = to_room ? payload.lent.room.data() : spare_.data();
   memory.input = payload.input().data();
-  const Status status = executor_.run_alone(schedule, memory);
-  if (!delivers) std::swap(spare_, payload.data);
+  const Status status = executor_.run_alone(schedule, memory, reducer);
+  if (!to_room) std::swap(spare_, payload.data);
   return status;
 }
 
+/// A lent input stays as it is: a rank that passes sums on makes them in other memory.
 Status PersonalCollectives::reduce(const Call& call, const Reducer& reducer, Payload& payload) {
   const Section& section = call.sections.front();
   payload.form.emplace<Blocks>();
-  return executor_.run(plans_.reduce(call.root, {section.count, reducer.element}),
-                       payload.data.data(), reducer);
+  const bool to_room = rank_ == call.root && delivers(bytes_of(section), payload);
+  if (!to_room) payload.data.resize(bytes_of(section));
+  PlanBuffers memory;
+  memory.data = to_room ? payload.lent.room.data() : payload.data.data();
+  memory.input = payload.input().data();
+  return executor_.run_alone(plans_.reduce(call.root, {section.count, reducer.element}), memory,
+                             reducer);
+}
+
+/// Within a host each rank gets its part from all others directly, to the place of the result.
+/// Between hosts a ring sends least over the network; it works in place, on all parts.
+Status PersonalCollectives::reduce_scatter(const Section& section, std::size_t result_bytes,
+                                           const Reducer& reducer, Payload& payload) {
+  const plan::Elements elements{section.count, reducer.element};
+  if (plans_.on_one_host()) {
+    return move(plans_.direct_reduce_scatter(elements), result_bytes, payload, reducer);
+  }
+  if (const auto input = payload.lent.input; !input.empty()) {
+    payload.data.resize(input.size());
+    std::memcpy(payload.data.data(), input.data(), input.size());
+  }
+  std::byte* const data = payload.data.data();
+  const Status status =
+      executor_.run_alone(plans_.reduce_scatter(elements), PlanBuffers::in_place(data), reducer);
+  if (!status.ok()) return status;
+  const std::size_t begin = plan::part_begin(section.count, static_cast<std::size_t>(size_),
+                                             static_cast<std::size_t>(rank_));
+  if (result_bytes > 0) std::memmove(data, data + begin * reducer.element, result_bytes);
+  payload.data.resize(result_bytes);
+  return status;
 }
 
 Status PersonalCollectives::scan(const Call& call, const Reducer& reducer, Payload& payload) {

@@ -29,14 +29,21 @@ class PersonalCollectives {
   Status gather(const Call& call, Payload& payload, const Counts* known);
   Status scatter(const Call& call, Payload& payload);
   Status reduce(const Call& call, const Reducer& reducer, Payload& payload);
+  /// Makes the part of this rank, of `result_bytes`, the data of the result.
+  Status reduce_scatter(const Section& section, std::size_t result_bytes, const Reducer& reducer,
+                        Payload& payload);
   Status scan(const Call& call, const Reducer& reducer, Payload& payload);
 
   /// Makes `counts` the count of each rank, of which this one has `own`. `known` is as above.
   Status share_count(std::uint64_t own, const Counts* known, Counts& counts);
 
+  /// Runs a schedule from the input to the caller's room if there is enough, otherwise to other
+  /// memory, which becomes the payload's. The payload has the form Blocks.
+  Status move(const Schedule& schedule, std::size_t result_bytes, Payload& payload,
+              const Reducer& reducer = {});
+
  private:
   Status tell_counts(const Counts& to, Counts& from);
-  Status move(const Schedule& schedule, std::size_t result_bytes, Payload& payload);
 
   int rank_;
   int size_;

@@ -64,6 +64,11 @@ const Schedule& PlanCache::reduce_scatter(Elements elements) {
               [&] { return plan::ring_reduce_scatter(rank_, size_, elements, segment_); });
 }
 
+const Schedule& PlanCache::direct_reduce_scatter(Elements elements) {
+  return find({Shape::kDirectReduceScatter, 0, elements},
+              [&] { return plan::direct_reduce_scatter(rank_, size_, elements, segment_); });
+}
+
 const Schedule& PlanCache::broadcast(int root, std::size_t bytes) {
   return find({Shape::kBroadcast, root, {bytes, 1}}, [&] { return make_broadcast(root, bytes); });
 }

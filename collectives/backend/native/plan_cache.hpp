@@ -34,7 +34,10 @@ class PlanCache {
   const Schedule& allreduce(plan::Elements elements);
   /// For a zero-copy tensor: in place or out of place, and divided by Reducer::divisor.
   const Schedule& large_allreduce(plan::Elements elements);
+  /// In place, on all parts.
   const Schedule& reduce_scatter(plan::Elements elements);
+  /// Out of place: the data is this rank's part alone.
+  const Schedule& direct_reduce_scatter(plan::Elements elements);
   const Schedule& broadcast(int root, std::size_t bytes);
   const Schedule& barrier();
   /// In place, of a few numbers, by the same algorithm whatever was asked for.
@@ -49,12 +52,14 @@ class PlanCache {
   const Schedule& shift(std::size_t bytes);
 
   std::size_t segment_bytes() const { return segment_; }
+  bool on_one_host() const { return hosts_.count() == 1; }
 
  private:
   enum class Shape : std::uint8_t {
     kAllreduce,
     kLargeAllreduce,
     kReduceScatter,
+    kDirectReduceScatter,
     kBroadcast,
     kBarrier,
     kSmallAllreduce,
