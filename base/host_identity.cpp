@@ -14,14 +14,18 @@
 
 namespace elastic {
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 std::string host_identity() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
   std::array<char, 128> space{};
   const ssize_t length = ::readlink("/proc/self/ns/net", space.data(), space.size() - 1);
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return std::string(name.data()) + "/" + boot + "/" +
+  return host_name() + "/" + boot + "/" +
          std::string(space.data(), length > 0 ? static_cast<std::size_t>(length) : 0) + "/" +
          std::to_string(::getuid());
 }

@@ -12,4 +12,10 @@ inline std::int64_t milliseconds_since_1970() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
 }
 
+/// The same in nanoseconds.
+inline std::int64_t nanoseconds_since_1970() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
 }  // namespace elastic

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -104,6 +105,22 @@ class ELASTIC_API Context : public Collectives {
   /// \returns the algorithms of the present view; generation 0 before its first operation.
   /// \throws Error as `rank`.
   Tuning tuning() const;
+  /// Writes a timeline of this worker from now on: its collectives, the named tensors, its steps,
+  /// and the changes of the view, in Chrome's trace event format, which Perfetto shows.
+  /// docs/timeline.md explains the rows. `path` gets this worker's id, so that workers can share
+  /// it: "trace.json" becomes trace.<worker>.json, and replaces a file of that name. Events reach
+  /// the file within some hundredths of a second. They also do if the process is killed afterwards.
+  /// \throws Error kInvalidArgument: a timeline is being written already, or the file cannot be
+  ///   made; the message names it.
+  /// \throws Error kNotInitialized as `rank`.
+  void start_timeline(const std::string& path);
+  /// Completes the timeline's file. Nothing without one. The end of the context does the same.
+  /// \throws Error kNotInitialized as `rank`.
+  void stop_timeline();
+  /// \returns the file that the timeline is written to; empty without one.
+  /// \throws Error kNotInitialized as `rank`.
+  std::string timeline_file() const;
+
   /// \returns Options::resize_policy in force, for LearningRate::Options::policy.
   /// \throws Error as `rank`.
   ResizePolicy resize_policy() const;

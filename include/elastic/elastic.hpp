@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "elastic/context.hpp"
@@ -86,6 +87,25 @@ inline StepTimes step_times() {
 /// \throws Error as Context::compression; also kNotInitialized before `init`.
 inline Compression compression() {
   return context().compression();
+}
+
+/// Context::start_timeline of the default context.
+/// \throws Error as Context::start_timeline; also kNotInitialized before `init`.
+inline void start_timeline(const std::string& path) {
+  context().start_timeline(path);
+}
+
+/// Context::stop_timeline of the default context.
+/// \throws Error as Context::stop_timeline; also kNotInitialized before `init`.
+inline void stop_timeline() {
+  context().stop_timeline();
+}
+
+/// Context::timeline_file of the default context.
+/// \returns what Context::timeline_file returns.
+/// \throws Error as Context::timeline_file; also kNotInitialized before `init`.
+inline std::string timeline_file() {
+  return context().timeline_file();
 }
 
 /// Context::last_view_change of the default context.

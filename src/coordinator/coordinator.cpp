@@ -267,10 +267,15 @@ Status Coordinator::take_note(transport::Mesh& mesh, int from, const std::vector
 }
 
 Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
-  for (OrderItem& order : negotiator_.take_orders()) orders_.push_back(std::move(order));
+  for (OrderItem& order : negotiator_.take_orders()) {
+    note_ordered(order);
+    orders_.push_back(std::move(order));
+  }
   while (!orders_.empty()) {
     busy = true;
     running_ = operation_for(orders_.front(), *ownership.view().members);
+    name_operation(orders_.front());
+    run_since_ = Clock::now();
     const Lane::Attempt attempt = lane_.attempt(ownership, *running_);
     if (!attempt.final) return Status(Code::kAborted, "interrupted");
     running_.reset();
@@ -333,6 +338,7 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
   if (const Status status = negotiator_.completed(order); !status.ok()) {
     log::error("negotiation: {}", status.message());
   }
+  record(order, attempt);
   Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
   Contributors contributors = attempt.contributors;
   if (order.is_of_group() && outcome.ok()) {

@@ -21,6 +21,7 @@
 #include "coordinator/wake_up.hpp"
 #include "coordinator/work_state.hpp"
 #include "elastic/types.hpp"
+#include "timeline/timeline.hpp"
 
 namespace elastic::coordinator {
 
@@ -42,6 +43,8 @@ class Coordinator {
     std::function<Status(const Status&)> leave_without_result = [](const Status& why) {
       return why;
     };
+    /// Gets the times of the named tensors; may be null.
+    timeline::Timeline* timeline = nullptr;
   };
 
   /// Check `status` first: if it is an error, no thread was started.
@@ -97,6 +100,7 @@ class Coordinator {
     std::shared_ptr<GroupOutcome> group_outcome = nullptr;  ///< of a call of a group
     bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
+    TimePoint ordered = {};  ///< for the timeline: the ranks have agreed to run it
   };
 
   Result<std::shared_ptr<detail::WorkState>> submit(Submission submission);
@@ -114,6 +118,9 @@ class Coordinator {
   std::unique_ptr<Operation> group_operation_for(const OrderItem& order,
                                                  const Members& members) const;
   std::unique_ptr<Operation> device_operation_for(const OrderItem& order) const;
+  void note_ordered(const OrderItem& order);
+  void name_operation(const OrderItem& order);
+  void record(const OrderItem& order, const Lane::Attempt& attempt);
   void finish(const Lane::Attempt& attempt);
   Status bring_back(const OrderItem& order);
   Status conclude(const OrderItem& order);
@@ -147,6 +154,7 @@ class Coordinator {
   std::deque<OrderItem> orders_;        // agreed, not complete
   std::unique_ptr<Operation> running_;  // of the first order; kept through a view change, which may
                                         // bring its result
+  TimePoint run_since_{};               // the begin of its latest attempt
   std::uint64_t generation_ = 0;        // of the view that the negotiator is in
   std::shared_ptr<const Members> members_;  // of that view
   TimePoint last_progress_{};

@@ -24,8 +24,12 @@ void Lane::Ownership::release() {
   if (lane_ != nullptr) std::exchange(lane_, nullptr)->release();
 }
 
-Lane::Lane(std::string name, Callbacks callbacks, std::shared_ptr<collectives::SpareBuffer> spare)
-    : name_(std::move(name)), callbacks_(std::move(callbacks)), spare_(std::move(spare)) {}
+Lane::Lane(std::string name, Callbacks callbacks, std::shared_ptr<collectives::SpareBuffer> spare,
+           timeline::Timeline* timeline, std::size_t number)
+    : name_(std::move(name)),
+      callbacks_(std::move(callbacks)),
+      spare_(std::move(spare)),
+      trace_(timeline, number) {}
 
 Lane::~Lane() {
   close(Status(Code::kNotInitialized, "the context is gone"));

@@ -18,6 +18,7 @@
 #include "coordinator/ledger.hpp"
 #include "coordinator/operation.hpp"
 #include "elastic/results.hpp"
+#include "timeline/lane_trace.hpp"
 
 namespace elastic::coordinator {
 
@@ -74,10 +75,12 @@ class Lane {
   };
 
   /// `spare` saves what zero-copy operations overwrite. A worker's lanes share it, so that together
-  /// they need no more than the largest operation, unless two are in flight.
+  /// they need no more than the largest operation, unless two are in flight. `timeline`, if any,
+  /// gets the operations, as those of lane `number`.
   Lane(std::string name, Callbacks callbacks,
        std::shared_ptr<collectives::SpareBuffer> spare =
-           std::make_shared<collectives::SpareBuffer>());
+           std::make_shared<collectives::SpareBuffer>(),
+       timeline::Timeline* timeline = nullptr, std::size_t number = 0);
   ~Lane();
 
   /// Keeps calls of several threads in turn: each holds one from its first attempt to its end.
@@ -145,6 +148,9 @@ class Lane {
   Status leave_for(const std::exception_ptr& exception) noexcept;
 
   std::uint64_t position() const;
+  /// Records the operations. Only the owner calls functions for the thread that records.
+  timeline::LaneTrace& trace() { return trace_; }
+  const timeline::LaneTrace& trace() const { return trace_; }
   /// The kind of the call that is between its first attempt and its result, such as "allreduce";
   /// empty if there is none. Nothing for a call that synchronises state: it takes as long as the
   /// program needs to save and load that state, and is no stall.
@@ -163,6 +169,7 @@ class Lane {
                                                 std::byte* output);
   Attempt try_resume(LaneView& view, Operation* operation);
   Attempt try_attempt(LaneView& view, Operation& operation);
+  Attempt perform(LaneView& view, Operation& operation, const collectives::Call& call);
   Status run_lent(collectives::Backend& backend, const collectives::Call& call);
   void keep_work();
   void settle(LaneView& view);
@@ -199,6 +206,7 @@ class Lane {
   bool left_ ELASTIC_GUARDED_BY(mutex_) = false;  // `on_leave` was called
 
   // Only the owner touches these, and `install`, while there is none.
+  timeline::LaneTrace trace_;
   bool resumed_ = true;                          // an operation has been completed since `install`
   collectives::Payload work_;                    // the operation in flight
   std::shared_ptr<const Members> attempted_by_;  // members of its latest attempt

@@ -30,6 +30,13 @@ collectives::Call performed_by(const collectives::Backend& backend, collectives:
   return call;
 }
 
+/// The bytes of the tensors in host memory.
+std::size_t bytes_of(const collectives::Payload& payload) {
+  std::size_t bytes = payload.data.size();
+  for (const collectives::ZeroCopyTensor& tensor : payload.zero_copy()) bytes += tensor.bytes();
+  return bytes;
+}
+
 bool is_eager(const collectives::Backend& backend, const collectives::SmallCall& call) {
   return plan::choose_way(
              {.bytes = call.input.size(), .is_elementwise = is_elementwise(call.redop)},
@@ -88,6 +95,7 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
     view = view_.get();
   }
   const Ownership ownership(this, nullptr);
+  trace_.begin_small(position, view->generation(), call.fingerprint.kind, call.input.size());
   return or_leave([&] { return try_small(*view, position, call, output); });
 }
 
@@ -101,7 +109,10 @@ std::optional<Result<Contributors>> Lane::try_small(LaneView& view, std::uint64_
   if (!status.ok()) {
     attempted_by_ = view.members;
     attempted_call_ = transport::performed_by(view.backend->name(), call.fingerprint);
-    if (!collectives::is_shared_error(status)) {
+    const bool is_shared = collectives::is_shared_error(status);
+    trace_.end(is_shared ? timeline::Outcome::kError : timeline::Outcome::kInterrupted,
+               view.members->size());
+    if (!is_shared) {
       (void)interrupted(view, status);
       return std::nullopt;
     }
@@ -113,6 +124,7 @@ std::optional<Result<Contributors>> Lane::try_small(LaneView& view, std::uint64_
   kept_.fingerprint = call.fingerprint;  // names the native backend, the only one with this path
   complete();
   std::copy_n(kept_.payload.data.data(), call.input.size(), output);
+  trace_.end_small(view.members->size());
   return view.members->contributors();
 }
 
@@ -144,6 +156,7 @@ Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
     const MutexLock lock(mutex_);
     ledger_.delivered();
   }
+  trace_.delivered();
   return deliver(*operation, attempted_by_ ? attempted_by_ : view.members);
 }
 
@@ -157,11 +170,25 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   }
   attempted_by_ = view.members;
   attempted_call_ = call.fingerprint;
+  trace_.begin(position(), view.generation(), call.fingerprint);
+  Attempt ended = perform(view, operation, call);
+  timeline::Outcome outcome = timeline::Outcome::kInterrupted;
+  if (ended.final) {
+    outcome = ended.status.ok() ? timeline::Outcome::kDone : timeline::Outcome::kError;
+  }
+  trace_.end(outcome, view.members->size());
+  return ended;
+}
+
+/// The attempt itself, which has begun.
+Lane::Attempt Lane::perform(LaneView& view, Operation& operation, const collectives::Call& call) {
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view, 0);
   if (operation.is_lost(*view.members)) return end_as_lost(view, call.fingerprint.detail);
   work_.clear();
   operation.pack(*view.members, work_);
+  trace_.packed(bytes_of(work_));
   const Status status = run_lent(*view.backend, call);
+  trace_.performed();
   if (status.ok()) {
     keep_work();
     kept_.fingerprint = call.fingerprint;

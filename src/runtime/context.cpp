@@ -6,6 +6,7 @@
 
 #include "base/config/environment.hpp"
 #include "base/config/options.hpp"
+#include "base/host_identity.hpp"
 #include "base/in_callback.hpp"
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
@@ -30,7 +31,24 @@ Context::Impl::Impl(Options options)
   runtime::Identity identity =
       runtime::value_or_throw(runtime::find_job(options_, read_environment()));
   runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
+  // Before this worker is a member, so that a wrong path costs the others nothing.
+  if (!options_.timeline.empty()) start_timeline(options_.timeline, identity);
   become(std::move(identity));
+}
+
+void Context::Impl::start_timeline(const std::string& path, const runtime::Identity& identity) {
+  if (path.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "start_timeline: the path is empty; name a file, such as trace.json");
+  }
+  timeline::TraceFile file;
+  file.path = timeline::path_of_worker(path, identity.id);
+  file.facts.job = identity.job;
+  file.facts.host = host_name();
+  file.facts.label = options_.label;
+  file.facts.worker = identity.id;
+  file.facts.tuning = [this] { return backends_.tuning(); };
+  runtime::raise_if(timeline_.start(file));
 }
 
 Context::Impl::~Impl() {
@@ -44,11 +62,12 @@ void Context::Impl::leave_at_once() {
   control().close();
   queue_.stop();
   stop_groups();
+  timeline_.stop();
 }
 
 void Context::Impl::become(runtime::Identity identity) {
-  sessions_.push_back(std::make_unique<runtime::WorkerSession>(std::move(identity), options_,
-                                                               backends_, step_clock_, arena_));
+  sessions_.push_back(std::make_unique<runtime::WorkerSession>(
+      std::move(identity), options_, backends_, step_clock_, arena_, timeline_));
   present_.store(sessions_.back().get());
 }
 
@@ -68,6 +87,7 @@ void Context::Impl::shutdown() {
   control().close();
   queue_.stop();
   stop_groups();
+  timeline_.stop();
 }
 
 std::shared_ptr<const coordinator::Members> Context::Impl::members() const {
@@ -163,6 +183,15 @@ StepTimes Context::step_times() const {
 }
 ViewChange Context::last_view_change() const {
   return impl_->control().view_changes().latest();
+}
+void Context::start_timeline(const std::string& path) {
+  impl_->start_timeline(path, impl_->control().identity());
+}
+void Context::stop_timeline() {
+  impl_->timeline().stop();
+}
+std::string Context::timeline_file() const {
+  return impl_->timeline().path();
 }
 ResizePolicy Context::resize_policy() const {
   return impl_->options().resize_policy;

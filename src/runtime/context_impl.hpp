@@ -57,6 +57,9 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   runtime::Control& control() const { return present_.load()->control(); }
   coordinator::Coordinator& coordinator() const { return present_.load()->coordinator(); }
 
+  /// Starts the timeline of `path`, for the worker of this identity.
+  void start_timeline(const std::string& path, const runtime::Identity& identity);
+  timeline::Timeline& timeline() { return timeline_; }
   runtime::StepClock& step_clock() { return step_clock_; }
   runtime::Allreduces& allreduces() override { return allreduces_; }
   runtime::Collectives& collectives() override { return collectives_; }
@@ -150,6 +153,7 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
   runtime::Allreduces allreduces_{devices_, *this};
   runtime::Collectives collectives_{devices_, *this};
+  timeline::Timeline timeline_;
   /// Shared with the StepGroups, which may end later.
   const std::shared_ptr<runtime::OpenSteps> open_steps_ = std::make_shared<runtime::OpenSteps>();
   /// The last is the present one. The others are closed, and stay for threads that still use them.

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
+#include "base/ticks.hpp"
 #include "base/training_figures.hpp"
 #include "runtime/worker_figures.hpp"
 
@@ -22,17 +23,19 @@ constexpr Milliseconds kBetweenFigures{2000};
 }  // namespace
 
 Control::Control(Identity identity, Options options, const Backends& backends,
-                 const StepClock& step_clock, std::shared_ptr<const transport::Arena> arena)
+                 const StepClock& step_clock, std::shared_ptr<const transport::Arena> arena,
+                 timeline::Timeline& timeline)
     : identity_(std::move(identity)),
       options_(std::move(options)),
       backends_(backends),
       step_clock_(step_clock),
+      timeline_(timeline),
       arena_(std::move(arena)),
       gate_([this](std::uint64_t round) {
         asio::post(io_, [this, round] { participation_.on_paused(round); });
       }),
-      effects_({identity_, options_, backends_, gate_, status_, view_change_clock_, lanes_,
-                abort_events_, [this](const Status& why) { leave_with_error(why, true); }}),
+      effects_({identity_, options_, backends_, gate_, status_, view_change_clock_, timeline_,
+                lanes_, abort_events_, [this](const Status& why) { leave_with_error(why, true); }}),
       participation_(identity_.incarnation, kLanes, effects_),
       join_request_(
           io_,
@@ -43,8 +46,8 @@ Control::Control(Identity identity, Options options, const Backends& backends,
           [this](const rendezvous::Ready& ready) { participation_.ready(ready); }) {
   const auto spare = std::make_shared<collectives::SpareBuffer>();
   for (std::size_t i = 0; i < kLanes; ++i) {
-    lanes_[i] =
-        std::make_unique<coordinator::Lane>("lane " + std::to_string(i), lane_callbacks(i), spare);
+    lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), lane_callbacks(i),
+                                                    spare, &timeline_, i);
     abort_events_[i] = std::make_shared<EventFd>();
   }
 }
@@ -153,6 +156,8 @@ void Control::send_ready(Layout layout, std::uint64_t state_bytes) {
 void Control::on_heartbeat() {
   control_thread_.check();
   status_.on_heartbeat();
+  const std::int64_t now = ticks();
+  for (const auto& lane : lanes_) lane->trace().note_time(now);
 }
 
 rendezvous::Heartbeat Control::heartbeat() {

@@ -27,6 +27,7 @@
 #include "runtime/step_clock.hpp"
 #include "runtime/view_assembly.hpp"
 #include "runtime/view_change_clock.hpp"
+#include "timeline/timeline.hpp"
 
 namespace elastic::runtime {
 
@@ -41,10 +42,10 @@ inline constexpr std::size_t kNamedLane = 1;
 /// Functions marked "control" run on that thread. Any thread may call the others.
 class Control {
  public:
-  /// `backends` and `step_clock` must outlive it. `arena` is the memory that peers of this host may
-  /// read.
+  /// `backends`, `step_clock` and `timeline` must outlive it. `arena` is the memory that peers of
+  /// this host may read.
   Control(Identity identity, Options options, const Backends& backends, const StepClock& step_clock,
-          std::shared_ptr<const transport::Arena> arena);
+          std::shared_ptr<const transport::Arena> arena, timeline::Timeline& timeline);
   ~Control();
 
   /// Connects, and waits for the first view, or for the news that the job is already running.
@@ -60,6 +61,7 @@ class Control {
   CommitGate& gate() { return gate_; }
   CallsUnderWay& calls_under_way() { return calls_; }
   const Options& options() const { return options_; }
+  timeline::Timeline& timeline() { return timeline_; }
   const Identity& identity() const { return identity_; }
 
   /// Sends the state's layout to the server. A joiner is admitted after that, unless its line is
@@ -118,13 +120,14 @@ class Control {
   const Options options_;
   const Backends& backends_;
   const StepClock& step_clock_;
+  timeline::Timeline& timeline_;
   const std::shared_ptr<const transport::Arena> arena_;
   boost::asio::io_context io_;
   ThreadChecker control_thread_;
   CommitGate gate_;
   CallsUnderWay calls_;
   MembershipStatus status_;
-  ViewChangeClock view_change_clock_;
+  ViewChangeClock view_change_clock_{&timeline_};
   Lanes lanes_;
   AbortEvents abort_events_;
 

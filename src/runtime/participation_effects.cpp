@@ -128,6 +128,7 @@ void ParticipationEffects::install(const rendezvous::View& view) {
   if (!lane_views.ok()) return end(lane_views.status());
   parts_.status.set_view(summary);
   parts_.clock.install(view.generation);
+  parts_.timeline.record_member(summary->members->rank, summary->members->size(), view.generation);
   for (std::size_t i = 0; i < kLanes; ++i) parts_.lanes[i]->install(lane_views.value()[i]);
 }
 

@@ -38,6 +38,7 @@ class ParticipationEffects final : public Participation::Effects {
     CommitGate& gate;
     MembershipStatus& status;
     ViewChangeClock& clock;
+    timeline::Timeline& timeline;
     const Lanes& lanes;
     const AbortEvents& abort_events;
     std::function<void(const Status&)> leave;  ///< this worker leaves the job with that error

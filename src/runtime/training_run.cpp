@@ -46,6 +46,7 @@ class StepBoundary : public training::Boundary {
     }
     clock_.end_step();
     log_step(state.commits(), clock_);
+    control_.timeline().record_commit(state.commits());
   }
   std::uint64_t generation() const override {
     // Also called when an exception leaves `run`, perhaps in a forked child, which has no view.

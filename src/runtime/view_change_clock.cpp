@@ -57,6 +57,7 @@ void ViewChangeClock::resume() {
   const MutexLock lock(mutex_);
   if (latest_.generation == 0 || latest_.resumed != TimePoint{}) return;
   latest_.resumed = Clock::now();
+  if (timeline_ != nullptr) timeline_->record(latest_);
   resumed_.push_back(latest_);
   if (resumed_.size() > kKept) resumed_.pop_front();
 }

@@ -9,6 +9,7 @@
 #include "base/mutex.hpp"
 #include "elastic/diagnostics.hpp"
 #include "rendezvous/protocol/messages.hpp"
+#include "timeline/timeline.hpp"
 
 namespace elastic::runtime {
 
@@ -19,6 +20,9 @@ namespace elastic::runtime {
 /// view does not change.
 class ViewChangeClock {
  public:
+  /// `timeline`, if any, gets the changes, and outlives this.
+  explicit ViewChangeClock(timeline::Timeline* timeline = nullptr) : timeline_(timeline) {}
+
   /// Something is wrong with the view `generation`. Only the first call before the next
   /// installation has an effect. A call about a view before the present one is late, and has none.
   void notice(std::uint64_t generation);
@@ -39,6 +43,7 @@ class ViewChangeClock {
  private:
   void begin(TimePoint now) ELASTIC_REQUIRES(mutex_);
 
+  timeline::Timeline* const timeline_;
   mutable Mutex mutex_;
   std::optional<ViewChange> present_ ELASTIC_GUARDED_BY(mutex_);  // noticed, not installed
   ViewChange latest_ ELASTIC_GUARDED_BY(mutex_);

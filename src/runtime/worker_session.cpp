@@ -8,13 +8,15 @@ namespace elastic::runtime {
 
 WorkerSession::WorkerSession(Identity identity, const Options& options, const Backends& backends,
                              const StepClock& step_clock,
-                             std::shared_ptr<const transport::Arena> arena)
-    : control_(std::move(identity), options, backends, step_clock, std::move(arena)) {
+                             std::shared_ptr<const transport::Arena> arena,
+                             timeline::Timeline& timeline)
+    : control_(std::move(identity), options, backends, step_clock, std::move(arena), timeline) {
   raise_if(control_.start());
   coordinator::Coordinator::Options named;
   named.bucket_bytes = options.bucket_bytes;
   named.view_timeout = options.view_timeout;
   named.leave_without_result = [this](const Status& why) { return leave_without_result(why); };
+  named.timeline = &timeline;
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
   raise_if(coordinator_->status());
   control_.calls_under_way().set_first_name([this] { return coordinator_->first_name(); });

@@ -17,7 +17,8 @@ class WorkerSession {
  public:
   /// Joins the job, or throws the caller's error.
   WorkerSession(Identity identity, const Options& options, const Backends& backends,
-                const StepClock& step_clock, std::shared_ptr<const transport::Arena> arena);
+                const StepClock& step_clock, std::shared_ptr<const transport::Arena> arena,
+                timeline::Timeline& timeline);
 
   ~WorkerSession();
 

@@ -267,6 +267,8 @@ Status NativeBackend::run_in_group(std::uint64_t position, const Call& call, Pay
     mesh_->abandon();
   }
   return met;
+}
+
 /// A lone rank has nothing to send, so that it may as well copy.
 void NativeBackend::limit(std::optional<std::size_t> most_eager_bytes) {
   limits_ = plan::limits_for(size(), most_eager_bytes, options_.thresholds.algorithm);
