@@ -20,6 +20,17 @@ elastic_step_time time_of(const elastic::StepTime& time) {
           seconds(time.view_change)};
 }
 
+/// `what`: the parameter that has the room.
+void put_text(const std::string& text, char* to, size_t room, const char* call, const char* what) {
+  if (text.size() >= room) {
+    throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
+                         std::string(call) + ": the " + what + " takes " +
+                             std::to_string(text.size() + 1) + " bytes, and there is room for " +
+                             std::to_string(room));
+  }
+  std::memcpy(to, text.c_str(), text.size() + 1);
+}
+
 double moment_of(elastic::ViewChange::Moment moment) {
   return seconds(moment.time_since_epoch());
 }
@@ -72,13 +83,26 @@ elastic_code elastic_get_algorithm(elastic_context* context, size_t bytes, char*
       found = choice.algorithm;
       if (bytes <= choice.up_to_bytes) break;
     }
-    if (found.size() >= room) {
-      throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
-                           std::string(kCall) + ": the name takes " +
-                               std::to_string(found.size() + 1) + " bytes, and there is room for " +
-                               std::to_string(room));
-    }
-    std::memcpy(name, found.c_str(), found.size() + 1);
+    put_text(found, name, room, kCall, "name");
+  });
+}
+
+elastic_code elastic_start_timeline(elastic_context* context, const char* path) {
+  return guarded([&] {
+    require(path, "elastic_start_timeline", "path");
+    context_of(context).start_timeline(path);
+  });
+}
+
+elastic_code elastic_stop_timeline(elastic_context* context) {
+  return guarded([&] { context_of(context).stop_timeline(); });
+}
+
+elastic_code elastic_get_timeline_file(elastic_context* context, char* path, size_t room) {
+  constexpr const char* kCall = "elastic_get_timeline_file";
+  return guarded([&] {
+    require(path, kCall, "path");
+    put_text(context_of(context).timeline_file(), path, room, kCall, "path");
   });
 }
 

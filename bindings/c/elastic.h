@@ -826,6 +826,14 @@ ELASTIC_C_API elastic_code elastic_get_tuning(elastic_context* context, elastic_
 ELASTIC_C_API elastic_code elastic_get_algorithm(elastic_context* context, size_t bytes, char* name,
                                                  size_t room);
 
+/* Context::start_timeline, and its end (since ELASTIC_ABI_VERSION 5). `path` "trace.json" becomes
+ * trace.<worker>.json. */
+ELASTIC_C_API elastic_code elastic_start_timeline(elastic_context* context, const char* path);
+ELASTIC_C_API elastic_code elastic_stop_timeline(elastic_context* context);
+/* Writes the path of the timeline's file to the `room` bytes at `path`; "" without one. */
+ELASTIC_C_API elastic_code elastic_get_timeline_file(elastic_context* context, char* path,
+                                                     size_t room);
+
 /* ---- interrupts --------------------------------------------------------------------------------
  */
 

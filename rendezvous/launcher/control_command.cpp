@@ -145,7 +145,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                                    [](const std::string& each) { return each.starts_with("-"); });
   if (option != rest.end()) return unknown_option(app, *option, "elasticrun ctl --help");
   if (!app.get_subcommands().empty()) return error.what();
-  const std::string commands = "the commands are status, top, add, remove, drain, pardon and stop";
+  const std::string commands =
+      "the commands are status, top, add, remove, drain, pardon, dump and stop";
   if (rest.empty()) return "the command is missing; " + commands;
   return "unknown command '" + rest.front() + "'; did you mean " +
          nearest_name(rest.front(), kControlCommands) + "? (" + commands + ")";
@@ -231,6 +232,8 @@ int run_control_command(const std::vector<std::string>& arguments,
   auto* pardon = app.add_subcommand(
       "pardon", "Start workers again on a host that is in quarantine, and forget its failures");
   pardon->add_option("HOST", host, "Its name or its number, as ctl status shows them")->required();
+  auto* dump = app.add_subcommand(
+      "dump", "Let each worker write its latest operations to a file, which its log names");
   app.add_subcommand("stop", "Stop the job at the next step boundary");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -249,6 +252,7 @@ int run_control_command(const std::vector<std::string>& arguments,
   if (add->parsed()) options.request = rendezvous::AddRequest{count};
   if (remove->parsed()) options.request = rendezvous::RemoveRequest{rank};
   if (pardon->parsed()) options.request = rendezvous::PardonRequest{host};
+  if (dump->parsed()) options.request = rendezvous::DumpRequest{"elasticrun ctl dump"};
   if (drain->parsed()) {
     const auto milliseconds = static_cast<std::int64_t>(deadline * 1000);
     options.request = rendezvous::LimitRequest{host, 0, milliseconds};

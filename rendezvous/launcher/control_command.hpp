@@ -7,8 +7,8 @@
 
 namespace elastic::launcher {
 
-inline const std::array<std::string, 7> kControlCommands = {"status", "top",    "add", "remove",
-                                                            "drain",  "pardon", "stop"};
+inline const std::array<std::string, 8> kControlCommands = {"status", "top",    "add",  "remove",
+                                                            "drain",  "pardon", "dump", "stop"};
 
 /// `elasticrun ctl …`: asks a running job's server something and prints the answer. Returns the
 /// exit code: 0, 1 where the job refused or cannot be reached, 2 for wrong usage.

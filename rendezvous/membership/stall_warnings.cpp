@@ -31,7 +31,10 @@ void Membership::State::look_for_stalls() {
   const Stalls::Limits limits = stall_limits();
   const Stalls::Verdict verdict = stalls_.look(heartbeats, limits, now_);
   for (const std::string& text : verdict.warnings) warn(text);
-  if (!verdict.warnings.empty()) awaited_commit_.reset();  // the stall explains the delay
+  if (!verdict.warnings.empty()) {
+    awaited_commit_.reset();  // the stall explains the delay
+    dump(verdict.warnings.front());
+  }
   if (!verdict.failure.empty()) return fail_stalled(verdict.failure);
   look_for_missing_commits(limits.warning);
 }
@@ -55,6 +58,13 @@ void Membership::State::look_for_missing_commits(Milliseconds limit) {
         : view_.below_minimum   ? "the job is to wait for more workers"
                                 : "a worker is to leave") +
        " at the next step boundary; does the program call State::commit after each step?");
+}
+
+/// Lets all members write down their latest operations.
+void Membership::State::dump(const std::string& reason) {
+  std::vector<std::string> members;
+  for (const Member& member : view_.members) members.push_back(member.incarnation);
+  send_to_all(std::move(members), DumpRequest{reason});
 }
 
 void Membership::State::warn(const std::string& text) {

@@ -212,6 +212,7 @@ class Membership::State {
   void look_for_stalls();
   void look_for_missing_commits(Milliseconds limit);
   void warn(const std::string& text);
+  void dump(const std::string& reason);
   bool heartbeats_can_show_stalls() const;
   Stalls::Limits stall_limits() const;
   void fail_stalled(const std::string& text);

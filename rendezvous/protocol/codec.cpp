@@ -20,14 +20,14 @@ using Json = nlohmann::json;
 
 /// In the order of the alternatives of Message.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
-    "register",     "heartbeat", "suspect",     "promise",      "paused",
-    "report",       "ready",     "bye",         "welcome",      "wait",
-    "refuse",       "freeze",    "announce",    "farewell",     "fail",
-    "status",       "add",       "remove",      "stop",         "status_reply",
-    "done",         "spawn",     "job_state",   "check",        "gone",
-    "warning",      "enlist",    "enlisted",    "limit",        "expect",
-    "limited",      "pardon",    "quarantined", "worker_ended", "announce_change",
-    "view_request", "known_view"};
+    "register",     "heartbeat",  "suspect",     "promise",      "paused",
+    "report",       "ready",      "bye",         "welcome",      "wait",
+    "refuse",       "freeze",     "announce",    "farewell",     "fail",
+    "status",       "add",        "remove",      "stop",         "status_reply",
+    "done",         "spawn",      "job_state",   "check",        "gone",
+    "warning",      "enlist",     "enlisted",    "limit",        "expect",
+    "limited",      "pardon",     "quarantined", "worker_ended", "announce_change",
+    "view_request", "known_view", "dump"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
 
 /// Shorter texts cost less to send than to compress.

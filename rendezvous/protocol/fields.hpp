@@ -304,6 +304,10 @@ template <typename A, Is<Warning> M>
 void fields(A& archive, M& m) {
   archive("text", m.text);
 }
+template <typename A, Is<DumpRequest> M>
+void fields(A& archive, M& m) {
+  archive("reason", m.reason);
+}
 template <typename A, Is<AddRequest> M>
 void fields(A& archive, M& m) {
   archive("count", m.count);

@@ -15,7 +15,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 8;
+inline constexpr int kProtocolVersion = 9;
 
 /// When a worker wants to hear of a stall: a call that some ranks are in and others do not enter.
 struct StallLimits {
@@ -213,6 +213,12 @@ struct Warning {
   std::string text;
 };
 
+/// Workers are to write down their latest operations, for a person that looks for a stall. From a
+/// control client to the server, and from the server to all members.
+struct DumpRequest {
+  std::string reason;  ///< for people
+};
+
 // ---- control (elasticrun ctl, and the launcher itself) ------------------------------------------
 
 struct StatusRequest {};
@@ -366,6 +372,6 @@ using Message =
                  Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
                  StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning, Enlist,
                  Enlisted, LimitRequest, ExpectRequest, Limited, PardonRequest, Quarantined,
-                 WorkerEnded, AnnounceChange, ViewRequest, KnownView>;
+                 WorkerEnded, AnnounceChange, ViewRequest, KnownView, DumpRequest>;
 
 }  // namespace elastic::rendezvous

@@ -111,6 +111,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Status may_lose(const std::string& host) const;
   Status may_lose(std::size_t rank) const;
   Done pardon(const PardonRequest& request);
+  Done dump(const DumpRequest& request);
   Status place(int count);
   void note_replacement(const std::string& incarnation);
   void forget_limits_before(const std::string& host);

@@ -55,6 +55,7 @@ Message Job::answer(const Peer& peer, const Message& request, bool launcher) {
                  [&](const AddRequest& wanted) -> Message { return add(wanted); },
                  [&](const LimitRequest& it) -> Message { return limit(it, launcher); },
                  [&](const PardonRequest& it) -> Message { return pardon(it); },
+                 [&](const DumpRequest& it) -> Message { return dump(it); },
                  [&](const WorkerEnded& it) -> Message { return worker_ended(peer, it); },
                  [&](const ExpectRequest& it) -> Message {
                    return outcome(decide(ExpectWorkers{it.workers}));
@@ -64,6 +65,17 @@ Message Job::answer(const Peer& peer, const Message& request, bool launcher) {
                                           std::string(type_of(request)) + "'"};
                  }},
       request);
+}
+
+Done Job::dump(const DumpRequest& request) {
+  if (workers_.empty()) {
+    return {false, "no worker is connected that could write its latest operations"};
+  }
+  const Frame frame{Message(request)};
+  for (const auto& [incarnation, peer] : workers_) peer->send(frame);
+  return {true, "asked " + std::to_string(workers_.size()) +
+                    " workers for their latest operations; each says in its log where it has "
+                    "written them"};
 }
 
 Done Job::add(const AddRequest& request) {

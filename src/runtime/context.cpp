@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/flight_log.hpp"
 #include "runtime/groups.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
@@ -31,6 +32,9 @@ Context::Impl::Impl(Options options)
   runtime::Identity identity =
       runtime::value_or_throw(runtime::find_job(options_, read_environment()));
   runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
+  if (!options_.flight_recorder.empty()) {
+    runtime::raise_if(runtime::make_flight_folder(options_.flight_recorder));
+  }
   // Before this worker is a member, so that a wrong path costs the others nothing.
   if (!options_.timeline.empty()) start_timeline(options_.timeline, identity);
   become(std::move(identity));

@@ -76,6 +76,7 @@ coordinator::Lane::Callbacks Control::lane_callbacks(std::size_t lane) {
 
 Control::~Control() {
   stop();
+  flight_log_.finish();
   lanes_ = {};
 }
 
@@ -196,9 +197,11 @@ void Control::on_message(const rendezvous::Message& message) {
   } else if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message)) {
     effects_.end(Status(Code::kRefused, refuse->reason));
   } else if (const auto* fail = std::get_if<rendezvous::Fail>(&message)) {
-    effects_.end(failure_of(*fail));
+    end_in_error(failure_of(*fail));
   } else if (const auto* warning = std::get_if<rendezvous::Warning>(&message)) {
     log::warn("{}", warning->text);
+  } else if (const auto* dump = std::get_if<rendezvous::DumpRequest>(&message)) {
+    flight_log_.write_later(dump->reason);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "runtime/backends.hpp"
 #include "runtime/calls_under_way.hpp"
 #include "runtime/commit_gate.hpp"
+#include "runtime/flight_log.hpp"
 #include "runtime/identity.hpp"
 #include "runtime/join_request.hpp"
 #include "runtime/membership_status.hpp"
@@ -114,6 +115,7 @@ class Control {
   void on_welcome(const rendezvous::Welcome& welcome);
   void on_farewell(const rendezvous::Farewell& farewell);
   void on_failure(const Status& failure);
+  void end_in_error(const Status& reason);
   rendezvous::Heartbeat heartbeat();
 
   const Identity identity_;
@@ -130,6 +132,8 @@ class Control {
   ViewChangeClock view_change_clock_{&timeline_};
   Lanes lanes_;
   AbortEvents abort_events_;
+  FlightLog flight_log_{options_.flight_recorder, identity_, status_, lanes_, calls_,
+                        timeline_.texts()};
 
   // Owned by the control thread.
   std::unique_ptr<rendezvous::Client> client_;

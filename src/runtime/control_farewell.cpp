@@ -35,10 +35,17 @@ void Control::fail_job(const Status& reason) {
 void Control::leave_with_error(const Status& reason, bool setup) {
   if (!status_.leave(reason)) return;
   log::error("leaves the job: {}", reason.message());
+  flight_log_.write(reason.message());
   asio::post(io_, [this, reason, setup] {
     participation_.bye({false, reason.message(), true, setup ? std::optional(true) : std::nullopt});
     client_->close();
   });
+  effects_.end(reason);
+}
+
+/// The operations are written first: the program may end at once when its calls fail.
+void Control::end_in_error(const Status& reason) {
+  flight_log_.write(reason.message());
   effects_.end(reason);
 }
 
@@ -57,7 +64,7 @@ void Control::on_farewell(const rendezvous::Farewell& farewell) {
     case Reason::kStopped:
       return effects_.end(Status(Code::kStopped, "the job was asked to stop"));
     case Reason::kEvicted:
-      return effects_.end(
+      return end_in_error(
           Status(Code::kEvicted, "the job went on without this worker: " + farewell.text));
   }
 }

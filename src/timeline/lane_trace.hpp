@@ -33,15 +33,17 @@ class LaneTrace {
   void begin_small(std::uint64_t position, std::uint64_t generation, std::uint8_t kind,
                    std::size_t bytes) noexcept {
     timed_ = is_on();
+    const std::int64_t began = timed_ ? ticks() : time_.load(std::memory_order_relaxed);
+    recorder_.begin_small(position, generation, kind, bytes, began);
+    if (!timed_) return;
     OperationRecord record;
     record.position = position;
     record.generation = generation;
-    record.bytes = bytes;
     record.kind = kind;
+    record.bytes = bytes;
     record.is_small = true;
-    record.began = timed_ ? ticks() : time_.load(std::memory_order_relaxed);
-    recorder_.begin(record);
-    if (timed_) note_begun(record);
+    record.began = began;
+    note_begun(record);
   }
   /// It is complete.
   void end_small(int members) noexcept {

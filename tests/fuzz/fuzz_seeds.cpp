@@ -98,6 +98,7 @@ std::vector<std::string> control_frames() {
                                       ExpectRequest{3},
                                       Limited{0, 30000},
                                       PardonRequest{"node1"},
+                                      DumpRequest{"a stall"},
                                       Quarantined{true},
                                       WorkerEnded{1, "slot-1.0", "exited with code 7", 77}};
   std::vector<std::string> seeds;

@@ -132,7 +132,6 @@ def mistakes() -> None:
         ("hvd.ProcessSet", lambda: hvd.ProcessSet([0])),
         ("process_set", lambda: hvd.allreduce(torch.ones(2), process_set=object())),
         ("op=hvd.Adasum", lambda: hvd.reducescatter(torch.ones(2), op=hvd.Adasum)),
-        ("hvd.start_timeline", lambda: hvd.start_timeline("file")),
         ("hvd.init.comm", lambda: hvd.init(comm=[0])),
     )
     for name, call in refused:

@@ -97,14 +97,17 @@ def test_variables_become_options() -> None:
         "HOROVOD_LOG_LEVEL": "WARNING",
         "HOROVOD_RANK": "0",
         "HOROVOD_TIMELINE": "file",
+        "HOROVOD_CYCLE_TIME": "1",
     }
     assert environment.options(given) == {
         "bucket_bytes": "1048576",
         "stall_warning_ms": "60000",
         "stall_timeout_ms": "0",
         "log_level": "warn",
+        "timeline": "file",
     }
-    assert environment.without_effect(given) == ["HOROVOD_TIMELINE"]
+    assert environment.options({"HOROVOD_TIMELINE": "DYNAMIC"}) == {}
+    assert environment.without_effect(given) == ["HOROVOD_CYCLE_TIME"]
     with pytest.raises(ValueError, match="HOROVOD_FUSION_THRESHOLD is '64M'"):
         environment.options({"HOROVOD_FUSION_THRESHOLD": "64M"})
 

@@ -123,6 +123,15 @@ StepTimes step_times(Context& context) {
 ViewChange last_view_change(Context& context) {
   return context.last_view_change();
 }
+void start_timeline(Context& context, const std::string& path) {
+  context.start_timeline(path);
+}
+void stop_timeline(Context& context) {
+  context.stop_timeline();
+}
+std::string timeline_file(Context& context) {
+  return context.timeline_file();
+}
 Tuning tuning(Context& context) {
   return context.tuning();
 }
@@ -144,6 +153,13 @@ void bind_diagnostics(nb::module_& module, ContextClass& context) {
   define(module, context, "step_times", &step_times, "Where the time of this worker's steps went.");
   define(module, context, "last_view_change", &last_view_change,
          "The latest change of the members that this worker went through.");
+  define(module, context, "start_timeline", &start_timeline, nb::arg("path"),
+         "Writes a timeline of this worker from now on, for Perfetto: ``trace.json`` becomes "
+         "``trace.<worker>.json``.");
+  define(module, context, "stop_timeline", &stop_timeline,
+         "Completes the timeline's file. Nothing without one.");
+  define(module, context, "timeline_file", &timeline_file,
+         "The file that the timeline is written to; empty without one.");
   define(module, context, "tuning", &tuning, "How operations are done in the present view.");
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import tempfile
 
 import numpy as np
 import pytest
@@ -265,8 +267,31 @@ def diagnosed() -> None:
     assert elastic.tuning().inside_hosts.latency_us > 0
     change = elastic.last_view_change()
     assert change.generation == 0 or change.noticed <= change.installed
+    assert elastic.timeline_file() == ""
     elastic.shutdown()
 
 
 def test_diagnostics(job: Job) -> None:
     job(2, diagnosed)
+
+
+def traced() -> None:
+    elastic.init()
+    with tempfile.TemporaryDirectory() as folder:
+        with pytest.raises(elastic.Error, match="cannot write the timeline to /no/such/trace"):
+            elastic.start_timeline("/no/such/trace.json")
+        elastic.start_timeline(f"{folder}/trace.json")
+        file = elastic.timeline_file()
+        assert file == f"{folder}/trace.{elastic.worker_id():016x}.json"
+        elastic.allreduce(np.ones(3, np.float32))
+        elastic.stop_timeline()
+        elastic.allreduce(np.ones(4, np.float32))
+        with open(file, encoding="utf-8") as written:
+            calls = [each for each in json.load(written) if each["name"] == "allreduce"]
+        assert [each["args"]["bytes"] for each in calls] == [12]
+        assert calls[0]["args"]["contributors"] == elastic.size()
+    elastic.shutdown()
+
+
+def test_timeline(job: Job) -> None:
+    job(2, traced)

@@ -230,6 +230,21 @@ static void averages_and_measurements(void) {
   CHECK(change.noticed <= change.installed);
 }
 
+static void timeline(void) {
+  char file[200] = "";
+  CHECK(elastic_start_timeline(NULL, "/no/such/trace.json") == ELASTIC_INVALID_ARGUMENT);
+  CHECK(strstr(elastic_last_error(), "/no/such/trace.") != NULL);
+  CALL(elastic_start_timeline(NULL, "/tmp/c_gradients.json"));
+  CHECK(elastic_start_timeline(NULL, "/tmp/c_gradients.json") == ELASTIC_INVALID_ARGUMENT);
+  CHECK(elastic_get_timeline_file(NULL, file, 10) == ELASTIC_INVALID_ARGUMENT);
+  CALL(elastic_get_timeline_file(NULL, file, sizeof file));
+  CHECK(strncmp(file, "/tmp/c_gradients.", 17) == 0);
+  CALL(elastic_stop_timeline(NULL));
+  CHECK(remove(file) == 0);
+  CALL(elastic_get_timeline_file(NULL, file, sizeof file));
+  CHECK(file[0] == '\0');
+}
+
 static elastic_code give_up(void* user) {
   int* const calls = user;
   return ++*calls < 3 ? ELASTIC_OK : ELASTIC_CALLBACK_FAILED;
@@ -278,6 +293,7 @@ int main(int argc, char** argv) {
   compression();
   batches();
   averages_and_measurements();
+  timeline();
   CALL(elastic_shutdown());
   puts("gradients are right");
   return 0;

@@ -59,6 +59,11 @@ def _disabled(value: str) -> str | None:
     return str(_DAY_MS) if value not in ("", "0") else None
 
 
+def _timeline(path: str) -> str | None:
+    # DYNAMIC says that the script calls start_timeline.
+    return None if path == "DYNAMIC" else path
+
+
 #: HOROVOD_ variable -> option of elastic.init, and how its value is made; None: leave it alone.
 OPTIONS: dict[str, tuple[str, Callable[[str], str | None]]] = {
     "HOROVOD_FUSION_THRESHOLD": ("bucket_bytes", _bytes),
@@ -67,6 +72,7 @@ OPTIONS: dict[str, tuple[str, Callable[[str], str | None]]] = {
     "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": ("stall_timeout_ms", _limit),
     "HOROVOD_START_TIMEOUT": ("init_timeout_ms", milliseconds),
     "HOROVOD_LOG_LEVEL": ("log_level", _level),
+    "HOROVOD_TIMELINE": ("timeline", _timeline),
 }
 #: What tells a worker its place, by the variable of elasticrun that it follows.
 PLACES = {

@@ -140,7 +140,7 @@ OPTIONS = (
     Option(_flags("--autotune-steps-per-sample")),
     Option(_flags("--autotune-bayes-opt-max-samples")),
     Option(_flags("--autotune-gaussian-process-noise")),
-    Option(_flags("--timeline-filename")),
+    Option(_flags("--timeline-filename"), variable="HOROVOD_TIMELINE"),
     Option(_flags("--timeline-mark-cycles", "--no-timeline-mark-cycles"), takes=False),
     Option(_flags("--mpi-threads-disable", "--no-mpi-threads-disable"), takes=False),
     Option(_flags("--num-nccl-streams")),

@@ -36,8 +36,9 @@ from horovod.common.process_sets import (
     global_process_set,
     remove_process_set,
 )
+from horovod.common.timeline import start_timeline, stop_timeline
 from horovod.torch import elastic
-from horovod.torch.absent import join, start_timeline, stop_timeline
+from horovod.torch.absent import join
 from horovod.torch.allgather import (
     allgather,
     allgather_async,
