@@ -108,7 +108,7 @@ class ELASTIC_API Context : public Collectives {
   /// Writes a timeline of this worker from now on: its collectives, the named tensors, its steps,
   /// and the changes of the view, in Chrome's trace event format, which Perfetto shows.
   /// docs/timeline.md explains the rows. `path` gets this worker's id, so that workers can share
-  /// it: "trace.json" becomes trace.<worker>.json, and replaces a file of that name. Events reach
+  /// it: "trace.json" becomes trace.WORKER.json, and replaces a file of that name. Events reach
   /// the file within some hundredths of a second. They also do if the process is killed afterwards.
   /// \throws Error kInvalidArgument: a timeline is being written already, or the file cannot be
   ///   made; the message names it.

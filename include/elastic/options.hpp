@@ -280,12 +280,12 @@ struct Options {
   std::string compression = "none";
 
   /// Writes a timeline from the start, as Context::start_timeline does: "trace.json" becomes
-  /// trace.<worker>.json. Empty: none. ELASTIC_TIMELINE.
+  /// trace.WORKER.json. Empty: none. ELASTIC_TIMELINE.
   std::string timeline;
 
   /// Folder for this worker's latest operations, which are written when it leaves the job in an
   /// error, when a stall is reported, and for `elasticrun ctl dump`. Made when it is needed, if its
-  /// parent is there. Empty: flight-<job> in the folder elastic-<uid> of XDG_RUNTIME_DIR or /tmp.
+  /// parent is there. Empty: flight-JOB in the folder elastic-UID of XDG_RUNTIME_DIR or /tmp.
   /// ELASTIC_FLIGHT_RECORDER.
   std::string flight_recorder;
 
