@@ -67,6 +67,37 @@ TEST(NegotiationMembership, CompletesEverythingOnceIfTheFirstStepIsInterrupted) 
   }
 }
 
+// Beside the others, whose buckets are what they are without them.
+TEST(NegotiationMembership, CompletesCallsOfGroupsOnceThroughDeathsAndJoins) {
+  const auto tensors = varied_program(12);
+  const auto program = with_group_calls(tensors, 5);
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    NegotiationSimulator alone(9, 60, seed, links_all(seed));
+    alone.step(tensors);
+    auto all = as_set(alone.take_history());
+    for (const TensorRequest& request : program) {
+      if (request.name.find('/') != std::string::npos) all.insert(request.name);
+    }
+    NegotiationSimulator simulator(9, 60, seed, links_all(seed));
+    simulator.step(program);
+    ASSERT_EQ(as_set(simulator.take_history()), all);
+    for (int step = 0; step < 3; ++step) {
+      simulator.begin(program);
+      simulator.advance(random() % 300);
+      std::vector<std::size_t> survivors;
+      for (std::size_t rank = 0; rank < simulator.size(); ++rank) {
+        // One of each group stays: otherwise it makes no calls.
+        if (rank < 2 || random() % 5 > 0) survivors.push_back(rank);
+      }
+      simulator.change_view(survivors, random() % 3);
+      ASSERT_TRUE(simulator.finish());
+      ASSERT_EQ(as_set(simulator.take_history()), all) << "step " << step;
+    }
+  }
+}
+
 TEST(NegotiationMembership, AppliesAFlushThatTheNewLeaderMadeAsAFollower) {
   Negotiator negotiator(100);
   negotiator.restart(1, 2);

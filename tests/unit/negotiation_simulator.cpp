@@ -1,6 +1,7 @@
 #include "tests/unit/negotiation_simulator.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ NegotiationSimulator::NegotiationSimulator(int ranks, std::size_t bucket_bytes, 
                                            bool all_linked)
     : bucket_bytes_(bucket_bytes), random_(seed), all_linked_(all_linked) {
   for (int rank = 0; rank < ranks; ++rank) {
-    workers_.push_back(std::make_unique<Worker>(bucket_bytes));
+    workers_.push_back(std::make_unique<Worker>(bucket_bytes, rank % 2 == 0 ? "even/" : "odd/"));
   }
   for (std::size_t rank = 0; rank < size(); ++rank) enter_view(rank);
 }
@@ -50,7 +51,9 @@ void NegotiationSimulator::begin(const Program& program) {
 void NegotiationSimulator::begin_with(std::vector<Program> programs) {
   for (std::size_t rank = 0; rank < size(); ++rank) {
     Worker& worker = *workers_[rank];
-    worker.program.assign(programs.at(rank).begin(), programs.at(rank).end());
+    worker.program.clear();
+    std::ranges::copy_if(programs.at(rank), std::back_inserter(worker.program),
+                         [&](const TensorRequest& request) { return makes(worker, request); });
     worker.blocked = false;
   }
 }
@@ -63,6 +66,29 @@ void NegotiationSimulator::step(const Program& program) {
 void NegotiationSimulator::step_with(std::vector<Program> programs) {
   begin_with(std::move(programs));
   finish();
+}
+
+/// Whether the request is of all ranks, or of a group that the worker is in.
+bool NegotiationSimulator::makes(const Worker& worker, const TensorRequest& request) {
+  return request.name.find('/') == std::string::npos || request.name.starts_with(worker.group);
+}
+
+/// The ranks that make the call; none if it is of all.
+std::vector<int> NegotiationSimulator::group_of(const TensorRequest& request) const {
+  std::vector<int> ranks;
+  if (request.name.find('/') == std::string::npos) return ranks;
+  for (std::size_t rank = 0; rank < size(); ++rank) {
+    if (makes(*workers_[rank], request)) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+void NegotiationSimulator::submit(Worker& worker, const TensorRequest& request) {
+  std::vector<int> ranks = group_of(request);
+  const Status submitted = ranks.empty()
+                               ? worker.negotiator.submit(request)
+                               : worker.negotiator.submit(GroupRequest{request, std::move(ranks)});
+  EXPECT_TRUE(submitted.ok()) << submitted.message();
 }
 
 bool NegotiationSimulator::complete() const {
@@ -141,8 +167,7 @@ void NegotiationSimulator::happen(const Event& event) {
     case Event::Kind::kSubmit: {
       TensorRequest request = std::move(worker.program.front());
       worker.program.pop_front();
-      const Status submitted = worker.negotiator.submit(request);
-      EXPECT_TRUE(submitted.ok()) << submitted.message();
+      submit(worker, request);
       worker.outstanding.emplace(request.name, request);
       break;
     }
@@ -171,6 +196,7 @@ void NegotiationSimulator::complete(Worker& worker) {
   worker.taken.pop_front();
   ++worker.position;
   for (const auto& request : *order.requests) {
+    if (!makes(worker, *request)) continue;
     const auto at = worker.outstanding.find(request->name);
     if (at == worker.outstanding.end()) {
       ADD_FAILURE() << request->name << " is ordered and not submitted";
@@ -223,18 +249,25 @@ void NegotiationSimulator::change_view(const std::vector<std::size_t>& survivors
     member->taken.clear();
   }
   for (std::size_t i = 0; i < joiners; ++i) {
-    members.push_back(std::make_unique<Worker>(bucket_bytes_));
+    members.push_back(std::make_unique<Worker>(bucket_bytes_, "none/"));
     Worker& joiner = *members.back();
     const Worker& model = *members.front();
     joiner.position = position;
     joiner.history = model.history;
-    for (const auto& [name, request] : model.outstanding) joiner.program.push_back(request);
-    joiner.program.insert(joiner.program.end(), model.program.begin(), model.program.end());
+    for (const auto& [name, request] : model.outstanding) {
+      if (makes(joiner, request)) joiner.program.push_back(request);
+    }
+    std::ranges::copy_if(model.program, std::back_inserter(joiner.program),
+                         [&](const TensorRequest& request) { return makes(joiner, request); });
     joiner.blocked = false;
   }
   workers_ = std::move(members);
   for (std::size_t rank = 0; rank < size(); ++rank) {
     enter_view(rank);
+    Worker& worker = *workers_[rank];
+    for (const auto& [name, request] : worker.outstanding) {
+      if (!group_of(request).empty()) submit(worker, request);
+    }
     pump(rank);
   }
 }
@@ -271,6 +304,16 @@ NegotiationSimulator::Program varied_program(std::size_t size) {
                                    i % 5 == 0 ? ReduceOp::kMax : ReduceOp::kSum);
     if (i % 4 == 0) request.tensors.push_back({DType::kF64, i % 3});
     program.push_back(std::move(request));
+  }
+  return program;
+}
+
+NegotiationSimulator::Program with_group_calls(NegotiationSimulator::Program program,
+                                               std::size_t calls) {
+  for (std::size_t i = 0; i < calls; ++i) {
+    const std::string group = i % 2 == 0 ? "even/" : "odd/";
+    program.insert(program.begin() + static_cast<std::ptrdiff_t>(i * 2),
+                   floats(group + std::to_string(i), i));
   }
   return program;
 }

@@ -26,6 +26,9 @@ constexpr bool links_all(unsigned seed) {
 /// Workers that negotiate over links with random delays. Each has a program: requests that it
 /// submits, then it blocks until all are complete. The next event is drawn from the possible
 /// ones. As on a lane, no order completes anywhere before all ranks have taken it.
+///
+/// A request whose name begins with "even/" or "odd/" is a call of a group: only workers that began
+/// with such a rank submit it.
 class NegotiationSimulator {
  public:
   using Program = std::vector<TensorRequest>;
@@ -71,8 +74,10 @@ class NegotiationSimulator {
 
  private:
   struct Worker {
-    explicit Worker(std::size_t bucket_bytes) : negotiator(bucket_bytes) {}
+    Worker(std::size_t bucket_bytes, std::string group_name)
+        : negotiator(bucket_bytes), group(std::move(group_name)) {}
     Negotiator negotiator;
+    const std::string group;  // "even/", "odd/", or of a joiner "none/"
     NoteRoutes routes;
     std::deque<TensorRequest> program;
     std::map<std::string, TensorRequest> outstanding;
@@ -90,6 +95,9 @@ class NegotiationSimulator {
     std::size_t from = 0;
   };
 
+  void submit(Worker& worker, const TensorRequest& request);
+  std::vector<int> group_of(const TensorRequest& request) const;
+  static bool makes(const Worker& worker, const TensorRequest& request);
   std::vector<Event> possible() const;
   void happen(const Event& event);
   void complete(Worker& worker);
@@ -112,6 +120,10 @@ TensorRequest floats(std::string name, std::uint64_t count, ReduceOp op = Reduce
 
 /// A program with several sizes, ops and dtypes, and with groups.
 NegotiationSimulator::Program varied_program(std::size_t size);
+
+/// `program` with calls of the two groups among the others.
+NegotiationSimulator::Program with_group_calls(NegotiationSimulator::Program program,
+                                               std::size_t calls);
 
 /// Buckets without regard to the order in which they ran.
 std::multiset<std::string> as_set(const std::vector<std::string>& history);
