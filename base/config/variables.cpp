@@ -169,13 +169,14 @@ std::vector<Variable> all() {
                               operation_variables(), wait_variables(), training_variables()}) {
     result.insert(result.end(), subject.begin(), subject.end());
   }
-  result.push_back({"ELASTIC_TIMELINE", "timeline", kUser,
-                    "File of a timeline of each worker: trace.json becomes trace.<worker>.json. "
-                    "Empty: none.",
-                    any_text(&Options::timeline, "a path")});
+  result.push_back(
+      {"ELASTIC_TIMELINE", "timeline", kUser,
+       "File of a timeline of each worker: trace.json becomes trace.WORKER.json, with its id. "
+       "Empty: none.",
+       any_text(&Options::timeline, "a path")});
   result.push_back({"ELASTIC_FLIGHT_RECORDER", "flight_recorder", kUser,
                     "Folder for the latest operations of a worker that leaves in an error or is in "
-                    "a stall. Empty: flight-<job> in elastic-<uid> of XDG_RUNTIME_DIR or /tmp.",
+                    "a stall. Empty: flight-JOB in elastic-UID of XDG_RUNTIME_DIR or /tmp.",
                     any_text(&Options::flight_recorder, "a path")});
   result.push_back({"ELASTIC_LOG_LEVEL", "log_level", kUser,
                     "Lines of the log from this level on are written.",
