@@ -112,37 +112,10 @@ class Root:
 
     def __repr__(self) -> str: ...
 
-class Context:
-    """One worker's membership in a job."""
-
-    def __init__(self, **options: Any) -> None:
-        """Joins a job, as ``init`` does. For programs with several jobs."""
-
-    def shutdown(self) -> None:
-        """As the function ``shutdown``."""
-
-    def rank(self) -> int:
-        """The rank in the present view, with which it changes; -1 while joining."""
-
-    def size(self) -> int:
-        """The number of members of the present view; 0 while joining."""
-
-    def local_rank(self) -> int:
-        """The rank among the members on this host."""
-
-    def local_size(self) -> int:
-        """The number of members on this host."""
-
-    def generation(self) -> int:
-        """The number of the present view; 0 while joining."""
-
-    def worker_id(self) -> int:
-        """This worker, as it appears in Contributors.workers."""
-
-    def members(self) -> Contributors:
-        """
-        The members of the present view, all of one moment; none while joining.
-        """
+class Collectives:
+    """
+    The collectives of all members of a job (``Context``) or of some of them (``Group``).
+    """
 
     @overload
     def allreduce(self, tensor: bool, op: ReduceOp = ...) -> bool: ...
@@ -343,6 +316,44 @@ class Context:
     def barrier_async(self, *, name: str | None = None) -> Work:
         """
         Starts a barrier, and returns its Work: in program order, or under a name.
+        """
+
+class Context(Collectives):
+    """One worker's membership in a job."""
+
+    def __init__(self, **options: Any) -> None:
+        """Joins a job, as ``init`` does. For programs with several jobs."""
+
+    def shutdown(self) -> None:
+        """As the function ``shutdown``."""
+
+    def rank(self) -> int:
+        """The rank in the present view, with which it changes; -1 while joining."""
+
+    def size(self) -> int:
+        """The number of members of the present view; 0 while joining."""
+
+    def local_rank(self) -> int:
+        """The rank among the members on this host."""
+
+    def local_size(self) -> int:
+        """The number of members on this host."""
+
+    def generation(self) -> int:
+        """The number of the present view; 0 while joining."""
+
+    def worker_id(self) -> int:
+        """This worker, as it appears in Contributors.workers."""
+
+    def members(self) -> Contributors:
+        """
+        The members of the present view, all of one moment; none while joining.
+        """
+
+    def group(self, rule: GroupRule) -> Group:
+        """
+        The group of the members that ``rule`` chooses, with collectives of its own. The same rule gives the
+        same group.
         """
 
     def average_by_samples(self, sums: Sequence[Tensor], samples: int) -> SampleAverage:
@@ -606,6 +617,91 @@ def barrier_async(*, name: str | None = None) -> Work:
     """
     Starts a barrier, and returns its Work: in program order, or under a name.
     """
+
+class GroupRule:
+    """
+    Says which members are in a group. It is applied when the members are made the same: in ``run``,
+    and at each ``commit`` at which workers join. Between these moments a group loses the members that
+    leave, and nothing else changes.
+    """
+
+    @staticmethod
+    def per_host() -> GroupRule:
+        """The members on this worker's host."""
+
+    @staticmethod
+    def across_hosts() -> GroupRule:
+        """
+        The members that have this worker's rank among the members on their host.
+        """
+
+    @staticmethod
+    def every(step: int, first: int = 0) -> GroupRule:
+        """The ranks first, first + step, first + 2 * step and so on."""
+
+    @staticmethod
+    def ranks(ranks: Sequence[int]) -> GroupRule:
+        """
+        The members that have these ranks. Ranks that no member has are left out.
+        """
+
+    @staticmethod
+    def workers(workers: Sequence[int]) -> GroupRule:
+        """These workers (``members().workers``), as far as they are members."""
+
+    @staticmethod
+    def by(name: str, function: Callable[[list[tuple[int, int]], int], Sequence[int]]) -> GroupRule:
+        """
+        As ``function(members, own)`` chooses. ``members`` has a pair of a worker's id and the number of
+        its host for each member, in rank order; ``own`` is the id of this worker. It returns the ids of the
+        members that are in the group, and must give the same group on all of them.
+
+        Rules with the same name are the same rule: the function that came first is used.
+        """
+
+    @property
+    def name(self) -> str:
+        """The rule in words, such as ``per host``."""
+
+    def __repr__(self) -> str: ...
+
+def group(rule: GroupRule) -> Group:
+    """
+    The group of the members that ``rule`` chooses, with collectives of its own. The same rule gives the
+    same group.
+    """
+
+class Group(Collectives):
+    """
+    Some of a job's members, with collectives of their own, which ``group`` makes.
+
+    Ranks and roots are those in the group. After a death the same call returns the right result on the
+    survivors. The calls of a group keep their order among themselves only.
+
+    A collective raises InvalidArgumentError on a worker that is not in the group.
+    """
+
+    def rank(self) -> int:
+        """
+        This worker's rank in the group; -1 if it is not in it, or is joining the job.
+        """
+
+    def size(self) -> int:
+        """The number of members."""
+
+    def members(self) -> Contributors:
+        """The members, in the order of their ranks in the group."""
+
+    @property
+    def name(self) -> str:
+        """Its rule in words."""
+
+    def group(self, rule: GroupRule) -> Group:
+        """
+        The group of some of this group's members: ``rule`` is applied to them as if they were the job.
+        """
+
+    def __repr__(self) -> str: ...
 
 class Sampler:
     """

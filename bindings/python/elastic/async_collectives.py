@@ -3,7 +3,7 @@
 Each does what the call of the same name does, with the same errors, which ``wait`` raises. Without a
 name calls keep the program order, among themselves and with those that wait; with one they may be
 submitted in any order, and their tensors are in host memory. Inputs stay as they are until the
-operation is complete.
+operation is complete. ``context`` is a Context or a Group.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from elastic import _core
-from elastic._core import Context, Contributors, ReduceOp, Root
+from elastic._core import Collectives, Contributors, ReduceOp, Root
 from elastic.pending import Pending
 from elastic.rows import Gathered, Rows, Scattered, beginning, beside
 
 
 def allgather_async(
-    block: Any, *, name: str | None = None, context: Context | None = None
+    block: Any, *, name: str | None = None, context: Collectives | None = None
 ) -> Pending[Gathered]:
     """Starts an ``allgather``, in program order or under a name."""
     on = _core if context is None else context
@@ -33,7 +33,7 @@ def reduce_scatter_async(
     out: Any = None,
     *,
     name: str | None = None,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> Pending[Scattered]:
     """Starts a ``reduce_scatter``, in program order or under a name."""
     on = _core if context is None else context
@@ -55,7 +55,7 @@ def alltoall_async(
     *,
     to: Contributors | None = None,
     name: str | None = None,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> Pending[Gathered]:
     """Starts an ``alltoall``, in program order or under a name. Without ``to`` the blocks are for the
     members as this program has seen them before this call."""
@@ -75,7 +75,7 @@ def alltoall_async(
 
 
 def gather_async(
-    block: Any, root: int | Root, *, name: str | None = None, context: Context | None = None
+    block: Any, root: int | Root, *, name: str | None = None, context: Collectives | None = None
 ) -> Pending[Gathered]:
     """Starts a ``gather``, in program order or under a name."""
     on = _core if context is None else context
@@ -91,7 +91,7 @@ def scatter_async(
     *,
     to: Contributors | None = None,
     name: str | None = None,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> Pending[Scattered]:
     """Starts a ``scatter``, in program order or under a name."""
     on = _core if context is None else context

@@ -1,5 +1,9 @@
 """Collectives whose results have a size of their own: allgather, reduce_scatter, alltoall, gather and
-scatter."""
+scatter.
+
+``context`` is the Context or the Group whose members make the call; without, those of the default
+context.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from elastic import _core
-from elastic._core import Context, Contributors, ReduceOp, Root
+from elastic._core import Collectives, Contributors, ReduceOp, Root
 from elastic.rows import Gathered, Rows, Scattered, beginning, beside
 
 
-def allgather(block: Any, out: Any = None, *, context: Context | None = None) -> Gathered:
+def allgather(block: Any, out: Any = None, *, context: Collectives | None = None) -> Gathered:
     """Gathers the blocks of all members on all of them, in rank order.
 
     Blocks may differ in their length along the first axis, and in nothing else.
@@ -38,7 +42,7 @@ def reduce_scatter(
     op: ReduceOp = ReduceOp.SUM,
     out: Any = None,
     *,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> Scattered:
     """Combines ``tensor`` of all members as an allreduce does; each member gets one part.
 
@@ -66,7 +70,7 @@ def alltoall(
     out: Any = None,
     *,
     to: Contributors | None = None,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> Gathered:
     """Gives each member a block of rows, and gets one from each, in rank order.
 
@@ -98,7 +102,7 @@ def alltoall(
 
 
 def gather(
-    block: Any, root: int | Root, out: Any = None, *, context: Context | None = None
+    block: Any, root: int | Root, out: Any = None, *, context: Collectives | None = None
 ) -> Gathered:
     """Gives the root the blocks of all members, in rank order; others get no rows and no counts.
 
@@ -127,7 +131,7 @@ def scatter(
     out: Any = None,
     *,
     to: Contributors | None = None,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> Scattered:
     """Gives each member a block of the root's rows.
 

@@ -62,7 +62,7 @@ PendingWork placing(const Tensor& from, const Tensor& out, const Start& start) {
   });
 }
 
-PendingWork named_allreduce(Context& context, const std::string& name, nb::handle tensor,
+PendingWork named_allreduce(Collectives& context, const std::string& name, nb::handle tensor,
                             GivenOp given_op, double prescale, double postscale) {
   const ReduceOp op = given_op.in("allreduce_async");
   Tensor given = output(tensor, "allreduce_async", "tensor");
@@ -72,8 +72,9 @@ PendingWork named_allreduce(Context& context, const std::string& name, nb::handl
   return PendingWork(std::move(work), {std::move(given)});
 }
 
-PendingWork named_grouped_allreduce(Context& context, const std::string& name, nb::sequence tensors,
-                                    GivenOp given_op, double prescale, double postscale) {
+PendingWork named_grouped_allreduce(Collectives& context, const std::string& name,
+                                    nb::sequence tensors, GivenOp given_op, double prescale,
+                                    double postscale) {
   const ReduceOp op = given_op.in("grouped_allreduce_async");
   Tensors given = all_of(tensors, "grouped_allreduce_async");
   const std::vector<TensorView> views = views_of(given);
@@ -84,7 +85,7 @@ PendingWork named_grouped_allreduce(Context& context, const std::string& name, n
   return PendingWork(std::move(work), std::move(given));
 }
 
-PendingWork allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
+PendingWork allreduce(Collectives& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
   const ReduceOp op = given_op.in("allreduce_async");
   if (out.is_none()) {
     Tensor both = output(tensor, "allreduce_async", "tensor");
@@ -98,7 +99,7 @@ PendingWork allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb:
   return PendingWork(std::move(work), {std::move(from), std::move(to)});
 }
 
-PendingWork grouped_allreduce(Context& context, nb::sequence tensors, GivenOp given_op) {
+PendingWork grouped_allreduce(Collectives& context, nb::sequence tensors, GivenOp given_op) {
   const ReduceOp op = given_op.in("grouped_allreduce_async");
   Tensors given = all_of(tensors, "grouped_allreduce_async");
   const std::vector<TensorView> views = views_of(given);
@@ -106,7 +107,7 @@ PendingWork grouped_allreduce(Context& context, nb::sequence tensors, GivenOp gi
   return PendingWork(std::move(work), std::move(given));
 }
 
-PendingWork broadcast(Context& context, nb::handle tensor, const Root& root, const Name& name) {
+PendingWork broadcast(Collectives& context, nb::handle tensor, const Root& root, const Name& name) {
   Tensor given = output(tensor, "broadcast_async", "tensor");
   Work work = waiting([&] {
     return name ? context.broadcast_async(*name, given.view, root)
@@ -115,25 +116,25 @@ PendingWork broadcast(Context& context, nb::handle tensor, const Root& root, con
   return PendingWork(std::move(work), {std::move(given)});
 }
 
-PendingWork allgather(Context& context, nb::handle block, const Row& row, const Name& name) {
+PendingWork allgather(Collectives& context, nb::handle block, const Row& row, const Name& name) {
   const Tensor given = input(block, "allgather_async", "block");
-  return taking<KeptBlocks>(given, [&](Context::TakeGathered take) {
+  return taking<KeptBlocks>(given, [&](Collectives::TakeGathered take) {
     return name ? context.allgather_async(*name, given.view, std::move(take), row)
                 : context.allgather_async(given.view, std::move(take), given.stream, row);
   });
 }
 
-PendingWork reduce_scatter(Context& context, nb::handle tensor, GivenOp given_op,
+PendingWork reduce_scatter(Collectives& context, nb::handle tensor, GivenOp given_op,
                            const Name& name) {
   const ReduceOp op = given_op.in("reduce_scatter_async");
   const Tensor given = input(tensor, "reduce_scatter_async");
-  return taking<KeptPart>(given, [&](Context::TakeScattered take) {
+  return taking<KeptPart>(given, [&](Collectives::TakeScattered take) {
     return name ? context.reduce_scatter_async(*name, given.view, op, std::move(take))
                 : context.reduce_scatter_async(given.view, op, std::move(take), given.stream);
   });
 }
 
-PendingWork reduce_scatter_into(Context& context, nb::handle tensor, nb::handle out,
+PendingWork reduce_scatter_into(Collectives& context, nb::handle tensor, nb::handle out,
                                 GivenOp given_op, const Name& name) {
   const ReduceOp op = given_op.in("reduce_scatter_async");
   const Tensor from = input(tensor, "reduce_scatter_async");
@@ -144,17 +145,17 @@ PendingWork reduce_scatter_into(Context& context, nb::handle tensor, nb::handle 
   });
 }
 
-PendingWork alltoall(Context& context, nb::handle tensor, const GivenCounts& counts,
+PendingWork alltoall(Collectives& context, nb::handle tensor, const GivenCounts& counts,
                      const GivenWorkers& workers, const Row& row, const Name& name) {
   GivenBlocks given(tensor, counts, workers, row, "alltoall_async");
   given.data = kept(std::move(given.data));
-  return taking<KeptBlocks>(given.data, [&](Context::TakeGathered take) {
+  return taking<KeptBlocks>(given.data, [&](Collectives::TakeGathered take) {
     return name ? context.alltoall_async(*name, given.view(), std::move(take))
                 : context.alltoall_async(given.view(), std::move(take), given.data.stream);
   });
 }
 
-PendingWork alltoall_into(Context& context, nb::handle tensor, nb::handle out,
+PendingWork alltoall_into(Collectives& context, nb::handle tensor, nb::handle out,
                           const GivenCounts& counts, const GivenWorkers& workers, const Row& row,
                           const Name& name) {
   GivenBlocks given(tensor, counts, workers, row, "alltoall_async");
@@ -166,20 +167,20 @@ PendingWork alltoall_into(Context& context, nb::handle tensor, nb::handle out,
   });
 }
 
-PendingWork gather(Context& context, nb::handle block, const Root& root, const Row& row,
+PendingWork gather(Collectives& context, nb::handle block, const Root& root, const Row& row,
                    const Name& name) {
   const Tensor given = input(block, "gather_async", "block");
-  return taking<KeptBlocks>(given, [&](Context::TakeGathered take) {
+  return taking<KeptBlocks>(given, [&](Collectives::TakeGathered take) {
     return name ? context.gather_async(*name, given.view, root, std::move(take), row)
                 : context.gather_async(given.view, root, std::move(take), given.stream, row);
   });
 }
 
-PendingWork scatter(Context& context, nb::handle tensor, const Root& root,
+PendingWork scatter(Collectives& context, nb::handle tensor, const Root& root,
                     const GivenCounts& counts, const GivenWorkers& workers, const Name& name) {
   GivenBlocks given(tensor, counts, workers, {}, "scatter_async");
   given.data = kept(std::move(given.data));
-  return taking<KeptPart>(given.data, [&](Context::TakeScattered take) {
+  return taking<KeptPart>(given.data, [&](Collectives::TakeScattered take) {
     return name ? context.scatter_async(*name, given.view(), root, std::move(take))
                 : context.scatter_async(given.view(), root, std::move(take), given.data.stream);
   });
@@ -200,7 +201,7 @@ PendingWork from_to(nb::handle tensor, nb::handle out, const char* call, Start s
   return PendingWork(std::move(work), std::move(given));
 }
 
-PendingWork reduce(Context& context, nb::handle tensor, const Root& root, GivenOp given_op,
+PendingWork reduce(Collectives& context, nb::handle tensor, const Root& root, GivenOp given_op,
                    nb::handle out, const Name& name) {
   const ReduceOp op = given_op.in("reduce_async");
   return from_to(tensor, out, "reduce_async",
@@ -210,7 +211,7 @@ PendingWork reduce(Context& context, nb::handle tensor, const Root& root, GivenO
                  });
 }
 
-PendingWork scan(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out,
+PendingWork scan(Collectives& context, nb::handle tensor, GivenOp given_op, nb::handle out,
                  const Name& name) {
   const ReduceOp op = given_op.in("scan_async");
   return from_to(tensor, out, "scan_async",
@@ -220,7 +221,7 @@ PendingWork scan(Context& context, nb::handle tensor, GivenOp given_op, nb::hand
                  });
 }
 
-PendingWork exscan(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out,
+PendingWork exscan(Collectives& context, nb::handle tensor, GivenOp given_op, nb::handle out,
                    const Name& name) {
   const ReduceOp op = given_op.in("exscan_async");
   return from_to(tensor, out, "exscan_async",
@@ -230,14 +231,14 @@ PendingWork exscan(Context& context, nb::handle tensor, GivenOp given_op, nb::ha
                  });
 }
 
-PendingWork barrier(Context& context, const Name& name) {
+PendingWork barrier(Collectives& context, const Name& name) {
   return PendingWork(
       waiting([&] { return name ? context.barrier_async(*name) : context.barrier_async(); }), {});
 }
 
 }  // namespace
 
-void bind_async_collectives(nb::module_& module, ContextClass& context) {
+void bind_async_collectives(nb::module_& module, CollectivesClass& context) {
   using nb::arg;
   const auto sum = arg("op") = ReduceOp::kSum;
   const auto in_place = arg("out") = nb::none();

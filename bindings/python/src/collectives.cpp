@@ -1,4 +1,4 @@
-// Collectives, on the default context and as methods of Context.
+// Collectives, on the default context and as methods of Context and Group.
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ namespace elastic::python {
 namespace {
 
 /// A number of Python, which comes back as one.
-std::optional<nb::object> allreduce_number(Context& context, nb::handle value, ReduceOp op) {
+std::optional<nb::object> allreduce_number(Collectives& context, nb::handle value, ReduceOp op) {
   if (PyBool_Check(value.ptr())) {
     return nb::cast(waiting([&, sent = value.is(Py_True)] { return context.allreduce(sent, op); }));
   }
@@ -38,7 +38,7 @@ std::optional<nb::object> allreduce_number(Context& context, nb::handle value, R
   return std::nullopt;
 }
 
-nb::object allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out,
+nb::object allreduce(Collectives& context, nb::handle tensor, GivenOp given_op, nb::handle out,
                      double prescale, double postscale) {
   const ReduceOp op = given_op.in("allreduce");
   const Scale scale(prescale, postscale);
@@ -56,7 +56,7 @@ nb::object allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::
       waiting([&] { return context.allreduce(input.view, output.view, op, scale, stream); }));
 }
 
-Contributors grouped_allreduce(Context& context, nb::sequence tensors, GivenOp given_op,
+Contributors grouped_allreduce(Collectives& context, nb::sequence tensors, GivenOp given_op,
                                double prescale, double postscale) {
   const ReduceOp op = given_op.in("grouped_allreduce");
   const std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce");
@@ -66,26 +66,26 @@ Contributors grouped_allreduce(Context& context, nb::sequence tensors, GivenOp g
   });
 }
 
-Contributors broadcast(Context& context, nb::handle tensor, int root) {
+Contributors broadcast(Collectives& context, nb::handle tensor, int root) {
   const Tensor given = tensor_of(tensor, Access::kWrite, "broadcast", "tensor");
   return waiting([&] { return context.broadcast(given.view, root, given.stream); });
 }
 
-Contributors broadcast_from(Context& context, nb::handle tensor, WorkerId root) {
+Contributors broadcast_from(Collectives& context, nb::handle tensor, WorkerId root) {
   const Tensor given = tensor_of(tensor, Access::kWrite, "broadcast_from", "tensor");
   return waiting([&] { return context.broadcast_from(given.view, root, given.stream); });
 }
 
-nb::tuple allgather(Context& context, nb::handle block, const Row& row) {
+nb::tuple allgather(Collectives& context, nb::handle block, const Row& row) {
   const Tensor given = tensor_of(block, Access::kRead, "allgather", "block");
   NewBlocks result(given);
   return result.with(waiting([&] {
-    return context.allgather(given.view, Context::TakeGathered(std::ref(result)), given.stream,
+    return context.allgather(given.view, Collectives::TakeGathered(std::ref(result)), given.stream,
                              row);
   }));
 }
 
-nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out, const Row& row) {
+nb::tuple allgather_into(Collectives& context, nb::handle block, nb::handle out, const Row& row) {
   const Tensor input = tensor_of(block, Access::kRead, "allgather", "block");
   const Tensor output = tensor_of(out, Access::kWrite, "allgather", "out");
   const CudaStream stream = stream_of(input, output);
@@ -94,17 +94,18 @@ nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out, con
   return nb::make_tuple(result.count, result.counts, result.contributors);
 }
 
-nb::tuple reduce_scatter(Context& context, nb::handle data, GivenOp given_op) {
+nb::tuple reduce_scatter(Collectives& context, nb::handle data, GivenOp given_op) {
   const ReduceOp op = given_op.in("reduce_scatter");
   const Tensor given = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
   NewPart result(given);
   return result.with(waiting([&] {
-    return context.reduce_scatter(given.view, op, Context::TakeScattered(std::ref(result)),
+    return context.reduce_scatter(given.view, op, Collectives::TakeScattered(std::ref(result)),
                                   given.stream);
   }));
 }
 
-nb::tuple reduce_scatter_into(Context& context, nb::handle data, nb::handle out, GivenOp given_op) {
+nb::tuple reduce_scatter_into(Collectives& context, nb::handle data, nb::handle out,
+                              GivenOp given_op) {
   const ReduceOp op = given_op.in("reduce_scatter");
   const Tensor input = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
   const Tensor output = tensor_of(out, Access::kWrite, "reduce_scatter", "out");
@@ -114,13 +115,13 @@ nb::tuple reduce_scatter_into(Context& context, nb::handle data, nb::handle out,
   return nb::make_tuple(part.count, part.offset, part.contributors);
 }
 
-Contributors barrier(Context& context) {
+Contributors barrier(Collectives& context) {
   return waiting([&] { return context.barrier(); });
 }
 
 }  // namespace
 
-void bind_collectives(nb::module_& module, ContextClass& context) {
+void bind_collectives(nb::module_& module, CollectivesClass& context) {
   using nb::arg;
   const auto sum = arg("op") = ReduceOp::kSum;
   const auto prescale = arg("prescale") = 1.0;

@@ -27,12 +27,16 @@ NB_MODULE(_core, module) {
       .value("ADASUM", elastic::ReduceOp::kAdasum);
   python::bind_work(module);
   python::bind_root(module);
+  python::CollectivesClass collectives(
+      module, "Collectives",
+      "The collectives of all members of a job (``Context``) or of some of them (``Group``).");
   python::ContextClass context(module, "Context", "One worker's membership in a job.");
   python::bind_context(module, context);
-  python::bind_collectives(module, context);
+  python::bind_collectives(module, collectives);
   python::bind_gathered_reductions(module, context);
-  python::bind_personal_collectives(module, context);
-  python::bind_async_collectives(module, context);
+  python::bind_personal_collectives(module, collectives);
+  python::bind_async_collectives(module, collectives);
+  python::bind_group(module, context);
   python::bind_training(module);
   python::bind_finite_check(module);
   python::bind_gradient_compressor(module);

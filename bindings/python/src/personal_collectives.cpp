@@ -13,17 +13,17 @@ namespace elastic::python {
 
 namespace {
 
-nb::tuple alltoall(Context& context, nb::handle tensor, const GivenCounts& counts,
+nb::tuple alltoall(Collectives& context, nb::handle tensor, const GivenCounts& counts,
                    const GivenWorkers& to, const Row& row) {
   const GivenBlocks blocks(tensor, counts, to, row, "alltoall");
   NewBlocks result(blocks.data);
   return result.with(waiting([&] {
-    return context.alltoall(blocks.view(), Context::TakeGathered(std::ref(result)),
+    return context.alltoall(blocks.view(), Collectives::TakeGathered(std::ref(result)),
                             blocks.data.stream);
   }));
 }
 
-nb::tuple alltoall_into(Context& context, nb::handle tensor, nb::handle out,
+nb::tuple alltoall_into(Collectives& context, nb::handle tensor, nb::handle out,
                         const GivenCounts& counts, const GivenWorkers& to, const Row& row) {
   const GivenBlocks blocks(tensor, counts, to, row, "alltoall");
   const Tensor output = tensor_of(out, Access::kWrite, "alltoall", "out");
@@ -32,16 +32,16 @@ nb::tuple alltoall_into(Context& context, nb::handle tensor, nb::handle out,
   return nb::make_tuple(result.count, result.counts, result.contributors);
 }
 
-nb::tuple gather(Context& context, nb::handle block, const Root& root, const Row& row) {
+nb::tuple gather(Collectives& context, nb::handle block, const Root& root, const Row& row) {
   const Tensor given = tensor_of(block, Access::kRead, "gather", "block");
   NewBlocks result(given);
   return result.with(waiting([&] {
-    return context.gather(given.view, root, Context::TakeGathered(std::ref(result)), given.stream,
-                          row);
+    return context.gather(given.view, root, Collectives::TakeGathered(std::ref(result)),
+                          given.stream, row);
   }));
 }
 
-nb::tuple gather_into(Context& context, nb::handle block, nb::handle out, const Root& root,
+nb::tuple gather_into(Collectives& context, nb::handle block, nb::handle out, const Root& root,
                       const Row& row) {
   const Tensor input = tensor_of(block, Access::kRead, "gather", "block");
   const Tensor output = tensor_of(out, Access::kWrite, "gather", "out");
@@ -50,17 +50,17 @@ nb::tuple gather_into(Context& context, nb::handle block, nb::handle out, const 
   return nb::make_tuple(result.count, result.counts, result.contributors);
 }
 
-nb::tuple scatter(Context& context, nb::handle tensor, const Root& root, const GivenCounts& counts,
-                  const GivenWorkers& to) {
+nb::tuple scatter(Collectives& context, nb::handle tensor, const Root& root,
+                  const GivenCounts& counts, const GivenWorkers& to) {
   const GivenBlocks blocks(tensor, counts, to, {}, "scatter");
   NewPart result(blocks.data);
   return result.with(waiting([&] {
-    return context.scatter(blocks.view(), root, Context::TakeScattered(std::ref(result)),
+    return context.scatter(blocks.view(), root, Collectives::TakeScattered(std::ref(result)),
                            blocks.data.stream);
   }));
 }
 
-nb::tuple scatter_into(Context& context, nb::handle tensor, nb::handle out, const Root& root,
+nb::tuple scatter_into(Collectives& context, nb::handle tensor, nb::handle out, const Root& root,
                        const GivenCounts& counts, const GivenWorkers& to) {
   const GivenBlocks blocks(tensor, counts, to, {}, "scatter");
   const Tensor output = tensor_of(out, Access::kWrite, "scatter", "out");
@@ -82,7 +82,7 @@ Contributors from_to(nb::handle tensor, nb::handle out, const char* call, Reduct
   return waiting([&] { return reduction(input.view, output.view, stream_of(input, output)); });
 }
 
-Contributors reduce(Context& context, nb::handle tensor, const Root& root, GivenOp given_op,
+Contributors reduce(Collectives& context, nb::handle tensor, const Root& root, GivenOp given_op,
                     nb::handle out) {
   const ReduceOp op = given_op.in("reduce");
   return from_to(tensor, out, "reduce",
@@ -91,7 +91,7 @@ Contributors reduce(Context& context, nb::handle tensor, const Root& root, Given
                  });
 }
 
-Contributors scan(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
+Contributors scan(Collectives& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
   const ReduceOp op = given_op.in("scan");
   return from_to(tensor, out, "scan",
                  [&](const ConstTensorView& from, const TensorView& to, CudaStream stream) {
@@ -99,7 +99,7 @@ Contributors scan(Context& context, nb::handle tensor, GivenOp given_op, nb::han
                  });
 }
 
-Contributors exscan(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
+Contributors exscan(Collectives& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
   const ReduceOp op = given_op.in("exscan");
   return from_to(tensor, out, "exscan",
                  [&](const ConstTensorView& from, const TensorView& to, CudaStream stream) {
@@ -128,7 +128,7 @@ void bind_root(nb::module_& module) {
   nb::implicitly_convertible<int, Root>();
 }
 
-void bind_personal_collectives(nb::module_& module, ContextClass& context) {
+void bind_personal_collectives(nb::module_& module, CollectivesClass& context) {
   using nb::arg;
   const auto sum = arg("op") = ReduceOp::kSum;
   const auto in_place = arg("out") = nb::none();

@@ -87,6 +87,16 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
     assert [round(float(end)) for end in ends[0].strip("[]").split()] == list(range(8)), output
 
 
+def test_programs_in_groups_md(tmp_path: pathlib.Path) -> None:
+    whole, rule = blocks("docs/groups.md")
+    last = "elastic.shutdown()\n"
+    assert whole.endswith(last)
+    program = tmp_path / "groups.py"
+    program.write_text(whole.replace(last, f"{rule}assert group.allreduce(1) == 2\n{last}"))
+    output = run_example(program)
+    assert output.count("sum 3.0 in per host") == 2, output
+
+
 def test_every_program_in_the_documents_has_a_test() -> None:
     """A new one needs a test of its own here."""
     documents = ("python", "pytorch", "checkpoints")
