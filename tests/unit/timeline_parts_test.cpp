@@ -147,8 +147,7 @@ TEST(FlightRecorder, IsReadWhileItIsWritten) {
       recorder.end(Outcome::kDone, static_cast<std::int64_t>(i));
     }
   });
-  std::size_t seen = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (std::size_t seen = 0; seen < 500000;) {
     for (const OperationRecord& record : recorder.latest(0)) {
       ++seen;
       EXPECT_EQ(record.position, record.generation);
@@ -157,7 +156,6 @@ TEST(FlightRecorder, IsReadWhileItIsWritten) {
   }
   end = true;
   owner.join();
-  EXPECT_GT(seen, 0U);
 }
 
 class TimelineFile : public ::testing::Test {

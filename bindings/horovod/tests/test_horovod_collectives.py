@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
@@ -143,11 +145,23 @@ def mistakes() -> None:
     assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == hvd.size()
 
 
+def timeline() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with pytest.raises(ValueError, match="cannot write the timeline to /no/such/trace"):
+            hvd.start_timeline("/no/such/trace.json")
+        hvd.start_timeline(f"{folder}/trace.json", mark_cycles=True)
+        hvd.allreduce(torch.ones(1), name="traced")
+        hvd.stop_timeline()
+        (written,) = pathlib.Path(folder).iterdir()
+        assert '"name":"traced"' in written.read_text(encoding="utf-8")
+
+
 def everything() -> None:
     operations()
     order()
     gradients()
     mistakes()
+    timeline()
 
 
 def test_operations_order_gradients_and_mistakes(job) -> None:

@@ -369,6 +369,17 @@ class Context(Collectives):
     def last_view_change(self) -> ViewChange:
         """The latest change of the members that this worker went through."""
 
+    def start_timeline(self, path: str) -> None:
+        """
+        Writes a timeline of this worker from now on, for Perfetto: ``trace.json`` becomes ``trace.<worker>.json``.
+        """
+
+    def stop_timeline(self) -> None:
+        """Completes the timeline's file. Nothing without one."""
+
+    def timeline_file(self) -> str:
+        """The file that the timeline is written to; empty without one."""
+
     def tuning(self) -> Tuning:
         """How operations are done in the present view."""
 
@@ -1418,6 +1429,17 @@ def step_times() -> StepTimes:
 
 def last_view_change() -> ViewChange:
     """The latest change of the members that this worker went through."""
+
+def start_timeline(path: str) -> None:
+    """
+    Writes a timeline of this worker from now on, for Perfetto: ``trace.json`` becomes ``trace.<worker>.json``.
+    """
+
+def stop_timeline() -> None:
+    """Completes the timeline's file. Nothing without one."""
+
+def timeline_file() -> str:
+    """The file that the timeline is written to; empty without one."""
 
 def tuning() -> Tuning:
     """How operations are done in the present view."""
