@@ -153,7 +153,7 @@ def timeline() -> None:
         hvd.allreduce(torch.ones(1), name="traced")
         hvd.stop_timeline()
         (written,) = pathlib.Path(folder).iterdir()
-        assert '"name":"traced"' in written.read_text(encoding="utf-8")
+        assert '"name":"horovod.allreduce.traced"' in written.read_text(encoding="utf-8")
 
 
 def everything() -> None:
