@@ -31,7 +31,7 @@ std::span<std::byte> bytes_of(Tensor& tensor) {
   return std::as_writable_bytes(std::span(tensor));
 }
 
-/// What rank `rank` gives.
+/// The tensor that rank `rank` gives.
 Tensor given_by(int rank) {
   Tensor tensor(kLentCount);
   std::iota(tensor.begin(), tensor.end(), rank * 1'000'000);
