@@ -235,15 +235,15 @@ Pending<GatheredBlocks> AsyncCollectives::gather_async(std::string_view name, Co
   runtime::check(out, "gather_async", "output");
   runtime::check_same_type("gather_async", block, out);
   auto result = std::make_shared<GatheredBlocks>();
-  Work work = context().impl_->submit(
-      "gather_async", block,
-      {request(name, coordinator::kGatherRequest, block.dtype, 0),
-       [block, root, take = into(result, out)](const Members& members) {
-         return rooted("gather", root, members, [&](CallRoot at) {
-           return std::make_unique<coordinator::GatherOperation>(block, std::move(at), Row(), take);
-         });
-       },
-       fits("gather_async", result, out.count)});
+  Work work = scope()->submit("gather_async", block,
+                              {request(name, coordinator::kGatherRequest, block.dtype, 0),
+                               [block, root, take = into(result, out)](const Members& members) {
+                                 return rooted("gather", root, members, [&](CallRoot at) {
+                                   return std::make_unique<coordinator::GatherOperation>(
+                                       block, std::move(at), Row(), take);
+                                 });
+                               },
+                               fits("gather_async", result, out.count)});
   return {std::move(work), std::move(result)};
 }
 
@@ -276,17 +276,16 @@ Pending<ScatteredPart> AsyncCollectives::scatter_async(std::string_view name,
         runtime::lacks_room("scatter_async",
                             "the block has " + std::to_string(result->count) + " elements", room));
   };
-  Work work =
-      context().impl_->submit("scatter_async", blocks.data,
-                              {request(name, coordinator::kScatterRequest, blocks.data.dtype, 0),
-                               [owned = context().impl_->own(blocks), root,
-                                take = into(result, out)](const Members& members) {
-                                 return rooted("scatter", root, members, [&](CallRoot at) {
-                                   return std::make_unique<coordinator::ScatterOperation>(
-                                       addressed(owned), std::move(at), take);
-                                 });
-                               },
-                               conclude});
+  Work work = scope()->submit(
+      "scatter_async", blocks.data,
+      {request(name, coordinator::kScatterRequest, blocks.data.dtype, 0),
+       [owned = scope()->own(blocks), root, take = into(result, out)](const Members& members) {
+         return rooted("scatter", root, members, [&](CallRoot at) {
+           return std::make_unique<coordinator::ScatterOperation>(addressed(owned), std::move(at),
+                                                                  take);
+         });
+       },
+       conclude});
   return {std::move(work), std::move(result)};
 }
 
