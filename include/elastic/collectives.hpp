@@ -481,9 +481,9 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \throws Error as `send`; also kInvalidArgument if the message has no room in `out`. It is lost
   ///   then, and the sender learns nothing.
   /// \{
-  Received recv(TensorView out, Root from, int tag = 0);
+  ReceivedMessage recv(TensorView out, Root from, int tag = 0);
   template <detail::ContiguousRange R>
-  Received recv(R&& out, Root from, int tag = 0) {
+  ReceivedMessage recv(R&& out, Root from, int tag = 0) {
     return recv(view(detail::output_of(std::forward<R>(out))), from, tag);
   }
   /// \}
@@ -493,7 +493,7 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \throws Error kInvalidArgument and kRootLost as `send`, as far as they are known at once.
   /// \{
   [[nodiscard]] Work send_async(ConstTensorView data, Root to, int tag = 0);
-  [[nodiscard]] Pending<Received> recv_async(TensorView out, Root from, int tag = 0);
+  [[nodiscard]] Pending<ReceivedMessage> recv_async(TensorView out, Root from, int tag = 0);
   /// \}
 
   /// For tensors whose element type is known only at run time, or whose result there may be no room

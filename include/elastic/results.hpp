@@ -73,7 +73,7 @@ struct ScatteredPart {
 };
 
 /// A message that has come into a tensor of the caller, at its beginning.
-struct Received {
+struct ReceivedMessage {
   std::size_t count = 0;      ///< elements of the message
   Contributors contributors;  ///< the two workers
 };

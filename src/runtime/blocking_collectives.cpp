@@ -165,8 +165,8 @@ Work Collectives::send_async(ConstTensorView data, Root to, int tag) {
   return scope()->send(data, to, tag);
 }
 
-Pending<Received> Collectives::recv_async(TensorView out, Root from, int tag) {
-  auto result = std::make_shared<Received>();
+Pending<ReceivedMessage> Collectives::recv_async(TensorView out, Root from, int tag) {
+  auto result = std::make_shared<ReceivedMessage>();
   Work work = scope()->receive(out, from, tag, result);
   return {std::move(work), std::move(result)};
 }
@@ -175,7 +175,7 @@ Contributors Collectives::send(ConstTensorView data, Root to, int tag) {
   return send_async(data, to, tag).wait();
 }
 
-Received Collectives::recv(TensorView out, Root from, int tag) {
+ReceivedMessage Collectives::recv(TensorView out, Root from, int tag) {
   return recv_async(out, from, tag).wait();
 }
 

@@ -47,7 +47,7 @@ class CallScope {
   /// Starts a message to or from a member, `peer`.
   virtual Work send(const ConstTensorView& data, const Root& peer, int tag) = 0;
   virtual Work receive(const TensorView& out, const Root& peer, int tag,
-                       const std::shared_ptr<Received>& result) = 0;
+                       const std::shared_ptr<ReceivedMessage>& result) = 0;
 };
 
 /// Keeps the scope of a Context for the time of one expression (detail::ProcessOwned::Use).

@@ -171,7 +171,8 @@ Work Context::Impl::send(const coordinator::Members& members, const ConstTensorV
 }
 
 Work Context::Impl::receive(const coordinator::Members& members, const TensorView& out,
-                            const Root& peer, int tag, const std::shared_ptr<Received>& result) {
+                            const Root& peer, int tag,
+                            const std::shared_ptr<ReceivedMessage>& result) {
   check_message("recv", out);
   prepare_named("recv", "a message", out);
   const WorkerId from = peer_in(members, "recv", peer);

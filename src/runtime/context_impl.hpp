@@ -99,7 +99,7 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
     return send(*members(), data, peer, tag);
   }
   Work receive(const TensorView& out, const Root& peer, int tag,
-               const std::shared_ptr<Received>& result) override {
+               const std::shared_ptr<ReceivedMessage>& result) override {
     return receive(*members(), out, peer, tag, result);
   }
   /// Waits for the calls of this thread that `queue` has started, here and in groups.
@@ -112,7 +112,7 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   Work send(const coordinator::Members& members, const ConstTensorView& data, const Root& peer,
             int tag);
   Work receive(const coordinator::Members& members, const TensorView& out, const Root& peer,
-               int tag, const std::shared_ptr<Received>& result);
+               int tag, const std::shared_ptr<ReceivedMessage>& result);
   void set_groups(std::shared_ptr<Groups> groups) { groups_ = std::move(groups); }
   device::Devices& devices() { return devices_; }
   void check_lies_on_host(const ConstTensorView& tensor) const;

@@ -69,7 +69,7 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
     return job_.send(*members(), data, peer, tag);
   }
   Work receive(const TensorView& out, const Root& peer, int tag,
-               const std::shared_ptr<Received>& result) override {
+               const std::shared_ptr<ReceivedMessage>& result) override {
     return job_.receive(*members(), out, peer, tag, result);
   }
 

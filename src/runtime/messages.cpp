@@ -73,7 +73,7 @@ Messages::NamedCall Messages::send(const Ends& ends, const ConstTensorView& data
 }
 
 Messages::NamedCall Messages::receive(const Ends& ends, const TensorView& out,
-                                      const std::shared_ptr<Received>& result) {
+                                      const std::shared_ptr<ReceivedMessage>& result) {
   NamedCall made = call(ends, false, out.dtype);
   const auto alone = std::make_shared<bool>(false);
   made.make = [=](const Members& members) {

@@ -34,7 +34,7 @@ class Messages {
   NamedCall send(const Ends& ends, const ConstTensorView& data);
   /// The call that receives into `out`, and notes the elements that came in `result`.
   NamedCall receive(const Ends& ends, const TensorView& out,
-                    const std::shared_ptr<Received>& result);
+                    const std::shared_ptr<ReceivedMessage>& result);
 
  private:
   NamedCall call(const Ends& ends, bool sends, DType dtype);
