@@ -71,8 +71,6 @@ def collectives() -> None:
     assert bits == (1 << n) - 1
     with pytest.raises(NotImplementedError, match="no reduction NORM"):
         elastic.torch.process_group._operation(types.SimpleNamespace(reduceOp="NORM"))
-    with pytest.raises(NotImplementedError, match="a group of 1"):
-        dist.new_group([rank])
     with pytest.raises(elastic.InvalidArgumentError, match=rf"{n} contributed"):
         dist.all_gather([torch.zeros(1)] * (n + 1), torch.zeros(1))
     with pytest.raises(elastic.InvalidArgumentError, match="contiguous"):

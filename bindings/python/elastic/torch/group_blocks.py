@@ -23,6 +23,8 @@ class BlockCollectives:
     all of them get an error.
     """
 
+    #: What has the calls: the extension module, for all members of the job, or a Group.
+    _on: Any
     _named: GroupMembers
 
     def allgather(
@@ -76,7 +78,7 @@ class BlockCollectives:
     ) -> Part:
         """Gathers the tensors of all members; ``fill`` gets a row for each."""
         block = tensor.detach().reshape(-1).contiguous()
-        work = elastic._core._allgather_async(block, [len(block), ranks])
+        work = self._on._allgather_async(block, [len(block), ranks])
 
         def finish() -> None:
             contributors = self._named.wait(work, other_sizes(call))
@@ -93,7 +95,7 @@ class BlockCollectives:
         count = output.numel()
         if count == 0:
             return []
-        work = elastic.reduce_scatter_async(flat.contiguous(), operation)
+        work = elastic.reduce_scatter_async(flat.contiguous(), operation, context=self._on)
         ranks = flat.numel() // count
 
         def finish() -> None:
@@ -145,7 +147,7 @@ class BlockCollectives:
         """Gives each member some elements; ``fill`` gets those of all."""
         members = self._named.last
         given = counts or [_TOO_MANY]
-        work = elastic._core._alltoall_async(flat, given, members, self._named.alike(len(members)))
+        work = self._on._alltoall_async(flat, given, members, self._named.alike(len(members)))
 
         def finish() -> None:
             contributors = self._named.wait(work, other_sizes(call))
@@ -196,7 +198,7 @@ class BlockCollectives:
         """``fill`` of the root gets a row for each member."""
         block = tensor.detach().reshape(-1).contiguous()
         alike = self._named.alike(len(block), ranks)
-        work = elastic._core._gather_async(block, self._named.root(root), alike)
+        work = self._on._gather_async(block, self._named.root(root), alike)
 
         def finish() -> None:
             with self._named.errors_of_root("gather", root):
@@ -233,11 +235,11 @@ class BlockCollectives:
         ranks = len(members) if counts is None else len(counts)
         fits = counts is None or set(counts) == {size}
         alike = self._named.alike(size if fits else _TOO_MANY, ranks)
-        agreement = elastic._core._allgather_async(output.new_empty(0), alike)
+        agreement = self._on._allgather_async(output.new_empty(0), alike)
         flat = output.new_empty(0)
         if blocks is not None:
             flat = torch.cat([block.detach().reshape(-1) for block in blocks])
-        work = elastic._core._scatter_async(flat, self._named.root(root), counts, members)
+        work = self._on._scatter_async(flat, self._named.root(root), counts, members)
 
         def agreed() -> None:
             with self._named.errors_of_root("scatter", root):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import elastic
@@ -18,14 +18,28 @@ class GroupMembers:
     """The members as the program saw them last: when it asked for its rank or the size, or when it
     waited for an operation that is no broadcast."""
 
-    def __init__(self) -> None:
-        self.last = elastic.members()
+    def __init__(self, on: Any) -> None:
+        """``on``: the extension module, for all members of the job, or an ``elastic.Group``."""
+        self._on = on
+        self._last: elastic.Contributors = on.members()
+        #: Called when the members are others.
+        self.changed: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
         return len(self.last)
 
+    @property
+    def last(self) -> elastic.Contributors:
+        return self._last
+
+    @last.setter
+    def last(self, members: elastic.Contributors) -> None:
+        known, self._last = self._last, members
+        if members.generation != known.generation:
+            self.changed()
+
     def ask(self) -> elastic.Contributors:
-        self.last = elastic.members()
+        self.last = self._on.members()
         return self.last
 
     def alike(self, *numbers: int) -> list[int]:

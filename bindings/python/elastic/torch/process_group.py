@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,27 +80,39 @@ _STORE = _Store()
 
 
 class ProcessGroup(BlockCollectives, dist.ProcessGroup):
-    """All members of the job. An operation is complete when its call returns, unless the program
-    asked for an asynchronous one.
+    """All members of the job, or some of them. An operation is complete when its call returns, unless
+    the program asked for an asynchronous one.
 
     ``rank()`` and ``size()`` are those of the membership of the moment: they change when a worker is
     lost, and at a ``commit``. A number of a rank means the worker that had it when the program last
     asked for one of the two, or when it last waited for an operation that is no broadcast: PyTorch
-    asks once, and then makes several broadcasts.
+    asks once, and then makes several broadcasts. In a group of some members ranks are those in it.
     """
 
-    def __init__(self) -> None:
-        super().__init__(elastic.rank(), elastic.size())
+    def __init__(self, group: elastic.Group | None = None) -> None:
+        """``group``: some of the members; without, it is all of them."""
+        on = elastic._core if group is None else group
+        super().__init__(on.rank(), on.size())
         self._group_name = "elastic"
-        self._named = GroupMembers()
+        self._on = on
+        self._named = GroupMembers(on)
+        self._named.changed = _renumber
+        if group is not None:
+            _groups_of_some.add(self)
 
     def rank(self) -> int:
         """-1 before this worker is a member."""
-        workers, own = self._named.ask().workers, elastic.worker_id()
+        workers, own = self._ask().workers, elastic.worker_id()
         return workers.index(own) if own in workers else -1
 
     def size(self) -> int:
-        return len(self._named.ask())
+        return len(self._ask())
+
+    def _ask(self) -> elastic.Contributors:
+        if self._on is elastic._core:  # and PyTorch may ask next which ranks a group has
+            for group in list(_groups_of_some):
+                group._named.ask()
+        return self._named.ask()
 
     def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
         return "elastic"
@@ -128,13 +141,13 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
         _in_place(tensors, "all_reduce")
         if is_asynchronous(opts):
             with torch.no_grad():
-                work = elastic.grouped_allreduce_async(tensors, operation)
+                work = self._on.grouped_allreduce_async(tensors, operation)
             return started([Part(work, lambda: self._see(work))], tensors, opts)
         if len(tensors) == 1 and not tensors[0].requires_grad:
-            self._named.last = elastic.allreduce(tensors[0], operation)
+            self._named.last = self._on.allreduce(tensors[0], operation)
         else:
             with torch.no_grad():
-                self._named.last = elastic.grouped_allreduce(tensors, operation)
+                self._named.last = self._on.grouped_allreduce(tensors, operation)
         if hasattr(opts, "asyncOp"):
             return None  # what newer versions of PyTorch take from a call that has waited
         return complete(tensors)
@@ -152,12 +165,12 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
             return started([self._copying(root, tensor) for tensor in given], tensors, opts)
         with torch.no_grad(), self._named.errors_of_root("broadcast", root):
             for tensor in given:
-                elastic.broadcast_from(tensor, self._named.worker(root))
+                self._on.broadcast_from(tensor, self._named.worker(root))
         return complete(tensors)
 
     def _copying(self, root: int, tensor: torch.Tensor) -> Part:
         with torch.no_grad():
-            work = elastic.broadcast_async(tensor, self._named.root(root))
+            work = self._on.broadcast_async(tensor, self._named.root(root))
 
         def finish() -> None:
             with self._named.errors_of_root("broadcast", root):
@@ -173,7 +186,7 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
 
     def _reducing(self, root: int, tensor: torch.Tensor, operation: elastic.ReduceOp) -> Part:
         with torch.no_grad():
-            work = elastic.reduce_async(tensor, self._named.root(root), operation)
+            work = self._on.reduce_async(tensor, self._named.root(root), operation)
 
         def finish() -> None:
             with self._named.errors_of_root("reduce", root):
@@ -224,9 +237,9 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
 
     def barrier(self, opts: Any = None) -> Any:
         if is_asynchronous(opts):
-            work = elastic.barrier_async()
+            work = self._on.barrier_async()
             return started([Part(work, lambda: self._see(work))], [], opts)
-        self._named.last = elastic.barrier()
+        self._named.last = self._on.barrier()
         return complete([])
 
 
@@ -273,11 +286,48 @@ def _in_place(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
     return list(tensors)
 
 
-def _make_process_group(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroup:
+def _make_process_group(opts: Any, backend_options: Any = None) -> ProcessGroup:
+    """The group of all members, or of those with the ranks that ``new_group`` was given."""
+    ranks = list(opts.global_ranks_in_group)  # none for all members
+    if ranks != sorted(ranks):
+        raise NotImplementedError(
+            "the process group 'elastic' keeps the order of the job's ranks: give new_group the ranks "
+            f"{sorted(ranks)}, not {ranks}"
+        )
+    workers = _members_of_default().workers
+    if len(ranks) in (0, len(workers)):
+        return ProcessGroup()
+    rule = elastic.GroupRule.workers([workers[rank] for rank in ranks])
+    return ProcessGroup(elastic.group(rule))
+
+
+#: The groups of a part of the members.
+_groups_of_some: weakref.WeakSet[ProcessGroup] = weakref.WeakSet()
+
+
+def _renumber() -> None:
+    """PyTorch keeps the ranks that the members of a group had when it was made. Puts those of the moment
+    in their place."""
+    known = dist.distributed_c10d._pg_group_ranks
+    places = {worker: rank for rank, worker in enumerate(_members_of_default().workers)}
+    for group in list(_groups_of_some):
+        if group in known:
+            workers = group._named.last.workers
+            known[group] = {places[w]: at for at, w in enumerate(workers) if w in places}
+
+
+def _members_of_default() -> elastic.Contributors:
+    """The members as the program knows them by the numbers that it has given."""
+    default = dist.group.WORLD if dist.is_initialized() else None
+    return default._named.last if isinstance(default, ProcessGroup) else elastic.members()
+
+
+def _make_whole_group(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroup:
+    """For versions of PyTorch that do not say which ranks are in a group."""
     if size != elastic.size():
         raise NotImplementedError(
             f"the process group 'elastic' has all {elastic.size()} members; a group of {size} of "
-            "them is not possible"
+            f"them is not possible with PyTorch {torch.__version__}"
         )
     return ProcessGroup()
 
@@ -302,10 +352,14 @@ def register() -> None:
     """Makes "elastic" known to torch.distributed."""
     if hasattr(dist.Backend, "ELASTIC"):
         return
+    known = dist.Backend.register_backend.__code__.co_varnames
     named: dict[str, Any] = {}
-    if "devices" in dist.Backend.register_backend.__code__.co_varnames:  # from 2.0 on
+    if "devices" in known:  # from 2.0 on
         named["devices"] = ["cpu", "cuda"]
-    dist.Backend.register_backend("elastic", _make_process_group, **named)
+    make: Callable[..., ProcessGroup] = _make_whole_group
+    if "extended_api" in known:
+        named["extended_api"], make = True, _make_process_group
+    dist.Backend.register_backend("elastic", make, **named)
     dist.rendezvous.__globals__["register_rendezvous_handler"]("elastic", _find_members)
 
 
