@@ -130,9 +130,6 @@ def mistakes() -> None:
         hvd.reducescatter(torch.tensor(1.0))
     refused = (
         ("hvd.join", hvd.join),
-        ("hvd.add_process_set", lambda: hvd.add_process_set([0])),
-        ("hvd.ProcessSet", lambda: hvd.ProcessSet([0])),
-        ("process_set", lambda: hvd.allreduce(torch.ones(2), process_set=object())),
         ("op=hvd.Adasum", lambda: hvd.reducescatter(torch.ones(2), op=hvd.Adasum)),
         ("hvd.init.comm", lambda: hvd.init(comm=[0])),
     )

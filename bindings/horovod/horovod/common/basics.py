@@ -29,12 +29,16 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     """Joins the job. After ``shutdown`` it goes on in the same job.
 
     HOROVOD_ variables become options of elastic; ELASTIC_ variables go before them.
+
+    Args:
+        process_sets: a list of ProcessSets, the same on all workers. Others may be added later;
+            "dynamic" says the same as none.
     """
+    from horovod.common.process_sets import add_from_init
+
     global _joined, _initialized
     if comm:
         refuse("hvd.init(comm=...)", "a job has all workers that its launcher started")
-    if process_sets and not (isinstance(process_sets, str) and process_sets.lower() == "dynamic"):
-        refuse("hvd.init(process_sets=...)", "every collective is for all members")
     if not _joined:
         with as_horovod_errors():
             elastic.init(**environment.options(os.environ))
@@ -42,13 +46,18 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
         atexit.register(_leave)
         environment.name_variables_without_effect(elastic.rank())
     _initialized = True
+    if process_sets and not isinstance(process_sets, str):
+        add_from_init(process_sets)
 
 
 def shutdown() -> None:
     """Ends the use of collectives. The worker leaves the job when its process ends, so that
     ``init`` may be called again."""
     global _initialized
+    from horovod.common.process_sets import table
+
     finish_what_is_under_way()
+    table.clear()
     _initialized = False
 
 

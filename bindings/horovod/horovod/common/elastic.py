@@ -15,6 +15,7 @@ from horovod.common.exceptions import (
     HostsUpdatedInterrupt,
     as_horovod_errors,
 )
+from horovod.common.process_sets import table
 from horovod.common.root import Root
 
 
@@ -157,6 +158,7 @@ class _Run:
         while True:
             try:
                 if reset:
+                    table.clear()  # a worker that has joined knows none
                     state.on_reset()
                 if self._has_state:
                     state.save()  # what `restore` goes back to, if the root is lost

@@ -82,7 +82,8 @@ PLACES = {
     "HOROVOD_LOCAL_SIZE": "LOCAL_WORLD_SIZE",
 }
 #: Set by launchers and builds; they ask for nothing.
-_SILENT = ("HOROVOD_CROSS_", "HOROVOD_WITH", "HOROVOD_ELASTIC", "HOROVOD_HOSTNAME", "HOROVOD_BUILD")
+_SILENT = ("HOROVOD_CROSS_", "HOROVOD_WITH", "HOROVOD_ELASTIC", "HOROVOD_HOSTNAME", "HOROVOD_BUILD",
+    "HOROVOD_DYNAMIC_PROCESS_SETS")
 
 
 def options(environment: Mapping[str, str]) -> dict[str, str]:

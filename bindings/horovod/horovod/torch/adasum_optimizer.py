@@ -18,6 +18,7 @@ class _AdasumOfSteps:
     """What differs from the optimizer."""
 
     _compression: Any
+    _process_set: Any
     #: What a learning-rate scheduler has put in the place of the optimizer's own ``step``.
     _elastic_step: Callable[[], Any] | None = None
 
@@ -30,7 +31,7 @@ class _AdasumOfSteps:
         step = self._elastic_step or super().step  # type: ignore[misc]
         result = step() if closure is None else step(closure)  # type: ignore[call-arg]
         steps = [parameter.detach() - start for parameter, start in zip(parameters, starts)]
-        if steps:
+        if steps and self._process_set.included():
             self._combine(steps)
         with torch.no_grad():
             for parameter, start, combined in zip(parameters, starts, steps):
@@ -40,7 +41,9 @@ class _AdasumOfSteps:
     def _combine(self, steps: list[torch.Tensor]) -> None:
         pairs = [self._compression.compress(each) for each in steps]
         # As one unit: all of them have the same contributors.
-        travelling = grouped_allreduce_([each.contiguous() for each, _ in pairs], op=Adasum)
+        travelling = grouped_allreduce_(
+            [each.contiguous() for each, _ in pairs], op=Adasum, process_set=self._process_set
+        )
         for at, (combined, (_, context)) in enumerate(zip(travelling, pairs)):
             steps[at] = self._compression.decompress(combined, context)
 
@@ -59,7 +62,9 @@ class _AdasumOfSteps:
         """Does nothing: call ``step`` after so many backward passes."""
 
 
-def adasum_optimizer(optimizer: Any, named: Any, compression: Any, predivide: float) -> Any:
+def adasum_optimizer(
+    optimizer: Any, named: Any, compression: Any, predivide: float, process_set: Any
+) -> Any:
     """The optimizer itself, with its class extended.
 
     Raises:
@@ -73,5 +78,6 @@ def adasum_optimizer(optimizer: Any, named: Any, compression: Any, predivide: fl
     kind = type(optimizer)
     optimizer.__class__ = type(kind.__name__, (_AdasumOfSteps, kind), {})
     optimizer._compression = compression
+    optimizer._process_set = process_set
     _step_first(optimizer)
     return optimizer

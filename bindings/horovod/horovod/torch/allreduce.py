@@ -9,10 +9,10 @@ import torch
 
 import elastic
 from horovod.common.exceptions import as_horovod_errors
-from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.process_sets import ProcessSet, check_process_set, global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.compression import Compression
-from horovod.torch.handles import Handle, forget_completed, in_order, key_of, synchronize
+from horovod.torch.handles import Handle, forget_completed, key_of, queue_of, synchronize
 
 
 def _start(
@@ -22,14 +22,17 @@ def _start(
     op: t.Op,
     prescale: float,
     postscale: float,
+    process_set: ProcessSet,
 ) -> Handle:
     """Starts an allreduce. With a name it is matched by the name, without one by its order."""
+    check_process_set(process_set)
+    on = process_set.on
     take = t.check if in_place else t.copy_of
     tensors = [take(tensor, "allreduce") for tensor in given]
     outputs = list(given) if in_place else tensors
     if not tensors:
         raise ValueError("grouped_allreduce: give at least one tensor")
-    key = key_of("allreduce", name)
+    key = key_of("allreduce", name, process_set)
     # The average of whole numbers is cut off once, after the scaling.
     late = op is t.Average and postscale != 1.0 and not tensors[0].dtype.is_floating_point
     reduction = elastic.SUM if late else t.native(op)
@@ -37,8 +40,9 @@ def _start(
         t.scale(tensor, prescale)
 
     def perform() -> elastic.Contributors:
-        t.agree("allreduce", *(t.shape_and_type(tensor) for tensor in tensors), op.name)
-        return elastic.grouped_allreduce(tensors, reduction)
+        t.agree(on, "allreduce", *(t.shape_and_type(tensor) for tensor in tensors), op.name)
+        contributors: elastic.Contributors = on.grouped_allreduce(tensors, reduction)
+        return contributors
 
     def result(contributors: elastic.Contributors) -> list[torch.Tensor]:
         for tensor in tensors:
@@ -46,9 +50,9 @@ def _start(
         return outputs
 
     if key is None:
-        return Handle(in_order.submit(perform), result)
+        return Handle(queue_of(process_set).submit(perform), result)
     with as_horovod_errors():
-        return Handle(elastic.grouped_allreduce_async(key, tensors, reduction), result, key)
+        return Handle(on.grouped_allreduce_async(key, tensors, reduction), result, key)
 
 
 def grouped_allreduce_async_(
@@ -61,8 +65,8 @@ def grouped_allreduce_async_(
     process_set: Any = global_process_set,
 ) -> Handle:
     """Starts an allreduce that overwrites several tensors as one unit."""
-    check_process_set(process_set)
-    return _start(tensors, True, name, t.op_of(op, average), prescale_factor, postscale_factor)
+    op = t.op_of(op, average)
+    return _start(tensors, True, name, op, prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_async(
@@ -83,9 +87,10 @@ def grouped_allreduce_async(
         op: Average (the default), Sum, Min, Max, Product or, for floats, Adasum.
         prescale_factor: multiplies the tensors before.
         postscale_factor: multiplies the results.
+        process_set: the members that take part, all of which make the call.
     """
-    check_process_set(process_set)
-    return _start(tensors, False, name, t.op_of(op, average), prescale_factor, postscale_factor)
+    op = t.op_of(op, average)
+    return _start(tensors, False, name, op, prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_(
@@ -175,5 +180,5 @@ def barrier(process_set: Any = global_process_set) -> None:
     check_process_set(process_set)
     t.check_initialized()
     with as_horovod_errors():
-        elastic.allreduce_async("horovod.barrier", torch.zeros(1)).wait()
+        process_set.on.allreduce_async("horovod.barrier", torch.zeros(1)).wait()
     forget_completed()

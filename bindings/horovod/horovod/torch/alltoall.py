@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 import elastic
-from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.process_sets import ProcessSet, check_process_set, global_process_set
 from horovod.torch import tensors as t
-from horovod.torch.handles import Handle, in_order, key_of, synchronize
+from horovod.torch.handles import Handle, key_of, queue_of, synchronize
 
 
 class Sent:
@@ -63,7 +63,7 @@ def _fault(rows: int, splits: list[int] | None, size: int) -> str | None:
 
 
 def _perform(
-    tensor: torch.Tensor, splits: list[int] | None, view: elastic.Contributors
+    tensor: torch.Tensor, splits: list[int] | None, view: elastic.Contributors, on: Any
 ) -> tuple[elastic.Gathered, Sent]:
     """Blocks that do not fit are given to elastic as well, so that all members learn of them."""
     size = len(view) or 1  # of a joiner, which elastic refuses
@@ -73,13 +73,13 @@ def _perform(
     without_elements = 0 in tensor.shape[1:]
     try:
         given = [-1] * size if fault and without_elements else rows
-        gathered = elastic.alltoall(sent, given, to=view)
+        gathered = elastic.alltoall(sent, given, to=view, context=on)
     except elastic.MismatchError:
         if fault:
             raise ValueError(f"alltoall: {fault}") from None
         raise
     if without_elements:
-        numbers = elastic.alltoall(torch.tensor(rows), [1] * size, to=view)
+        numbers = elastic.alltoall(torch.tensor(rows), [1] * size, to=view, context=on)
         counts = numbers.values.tolist()
         values = tensor.new_empty((sum(counts), *tensor.shape[1:]))
         gathered = elastic.Gathered(values, counts, numbers.contributors)
@@ -87,16 +87,22 @@ def _perform(
 
 
 def _start(
-    tensor: torch.Tensor, splits: Any, name: str | None, to: elastic.Contributors | None = None
+    tensor: torch.Tensor,
+    splits: Any,
+    name: str | None,
+    process_set: ProcessSet,
+    to: elastic.Contributors | None = None,
 ) -> Handle:
     """Starts an alltoall. Its result is a Gathered and a Sent."""
+    check_process_set(process_set)
+    on = process_set.on
     given = t.copy_of(tensor, "alltoall")
     if given.dim() == 0:
         raise ValueError("alltoall: give a tensor with at least one axis, along which it is divided")
     rows = _splits_of(splits)
-    key = key_of("alltoall", name)
-    view = elastic.members() if to is None else to
-    work = in_order.submit(lambda: _perform(given, rows, view))
+    key = key_of("alltoall", name, process_set)
+    view = on.members() if to is None else to
+    work = queue_of(process_set).submit(lambda: _perform(given, rows, view, on))
     return Handle(work, lambda result: result, key)
 
 
@@ -120,8 +126,7 @@ def alltoall_async(
     Args:
         splits: the rows for each member; without, all get as many.
     """
-    check_process_set(process_set)
-    handle = _start(tensor, splits, name)
+    handle = _start(tensor, splits, name, process_set)
     return handle.then(lambda result: (result[0].values, _received_splits(splits, result[0])))
 
 
@@ -129,8 +134,11 @@ class _Alltoall(torch.autograd.Function):
     """The gradients of rows travel back to the members that gave them."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, splits: Any, name: str | None) -> Any:
-        gathered, ctx.sent = synchronize(_start(tensor, splits, name))
+    def forward(
+        ctx: Any, tensor: torch.Tensor, splits: Any, name: str | None, process_set: Any
+    ) -> Any:
+        gathered, ctx.sent = synchronize(_start(tensor, splits, name, process_set))
+        ctx.process_set = process_set
         ctx.counts, ctx.contributors = gathered.counts, gathered.contributors
         if splits is None:
             return gathered.values
@@ -140,9 +148,10 @@ class _Alltoall(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor, *_: Any) -> Any:
-        back = _start(gradient.contiguous(), ctx.counts, None, to=ctx.contributors)
+        given = gradient.contiguous()
+        back = _start(given, ctx.counts, None, ctx.process_set, to=ctx.contributors)
         gathered, _ = synchronize(back)
-        return ctx.sent.assembled(gathered), None, None
+        return ctx.sent.assembled(gathered), None, None, None
 
 
 def alltoall(
@@ -153,5 +162,4 @@ def alltoall(
 ) -> Any:
     """The rows that the members gave to this one, for which gradients can be computed; with
     ``splits``, also the number of rows of each, as ``alltoall_async``."""
-    check_process_set(process_set)
-    return _Alltoall.apply(tensor, splits, name)
+    return _Alltoall.apply(tensor, splits, name, process_set)

@@ -8,7 +8,7 @@ from typing import Any
 import cloudpickle
 import torch
 
-from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.process_sets import global_process_set
 from horovod.torch.allgather import start
 from horovod.torch.broadcast import broadcast_, broadcast_async_, fixed_root
 from horovod.torch.handles import in_order, synchronize
@@ -29,13 +29,12 @@ def broadcast_object(
     process_set: Any = global_process_set,
 ) -> Any:
     """Rank ``root_rank``'s object, which is pickled for the others."""
-    check_process_set(process_set)
-    root = fixed_root(root_rank)
+    root = fixed_root(root_rank, process_set)
     data = _pickled(obj) if root.is_here else torch.empty(0, dtype=torch.uint8)
-    length = broadcast_(torch.tensor([len(data)]), root)
+    length = broadcast_(torch.tensor([len(data)]), root, process_set=process_set)
     if not root.is_here:
         data = torch.empty(int(length), dtype=torch.uint8)
-    broadcast_(data, root)
+    broadcast_(data, root, process_set=process_set)
     return obj if root.is_here else _unpickled(data)
 
 

@@ -14,6 +14,7 @@ import torch
 
 from horovod.common import basics
 from horovod.common.exceptions import as_horovod_errors
+from horovod.common.process_sets import ProcessSet, global_process_set, table
 
 
 class Handle:
@@ -72,8 +73,8 @@ class Handle:
 _in_use: dict[str, Handle] = {}
 
 
-def key_of(kind: str, name: str | None) -> str | None:
-    """Under what an operation with this name is known.
+def key_of(kind: str, name: str | None, process_set: ProcessSet) -> str | None:
+    """Under what an operation with this name is known. Each process set has names of its own.
 
     Raises:
         ValueError: there is one already.
@@ -81,6 +82,8 @@ def key_of(kind: str, name: str | None) -> str | None:
     if name is None:
         return None
     key = f"horovod.{kind}.{name}"
+    if process_set is not global_process_set:
+        key = f"horovod.{process_set.process_set_id}.{kind}.{name}"
     if key in _in_use:
         raise ValueError(
             f"{kind}: the name '{name}' is in use by an operation that was not waited for; call "
@@ -130,7 +133,7 @@ class _InOrder:
     """
 
     def __init__(self) -> None:
-        self._tasks: queue.SimpleQueue[_Task] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: _Task | None = None
 
@@ -155,18 +158,53 @@ class _InOrder:
             return True
         return any(handle.under_way() for handle in list(_in_use.values()))
 
+    def close(self) -> None:
+        """Completes what was submitted, and ends the thread."""
+        self.drain()
+        basics._queues.remove(self)
+        if self._thread is not None:
+            self._tasks.put(None)
+
     def forget(self) -> None:
         """For a child of os.fork, which has no such thread."""
         self.__init__()  # type: ignore[misc]
 
     def _perform(self) -> None:
-        while True:
-            self._tasks.get().run()
+        while (task := self._tasks.get()) is not None:
+            task.run()
 
 
+#: Of all members.
 in_order = _InOrder()
-os.register_at_fork(after_in_child=in_order.forget)
 basics._queues.append(in_order)
+table.in_order = lambda call: in_order.submit(call).wait()
+
+
+def queue_of(process_set: ProcessSet) -> _InOrder:
+    """Operations of different sets have no order among each other, so each set has its own."""
+    if process_set is global_process_set:
+        return in_order
+    if process_set.queue is None:
+        process_set.queue = _InOrder()
+        basics._queues.append(process_set.queue)
+    result: _InOrder = process_set.queue
+    return result
+
+
+def drain(process_set: ProcessSet) -> None:
+    """Waits until all that was submitted for these members is done."""
+    own = in_order if process_set is global_process_set else process_set.queue
+    if own is not None:
+        own.drain()
+
+
+def _forget_all() -> None:
+    for each in basics._queues:
+        if isinstance(each, _InOrder):
+            each.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def poll(handle: Handle) -> bool:

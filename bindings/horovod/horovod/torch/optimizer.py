@@ -12,22 +12,23 @@ import torch
 import elastic.torch
 from horovod.common import basics
 from horovod.common.exceptions import as_horovod_errors
-from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.process_sets import ProcessSet, check_known, global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.adasum_optimizer import adasum_optimizer
 from horovod.torch.compression import Compression
-from horovod.torch.handles import in_order
+from horovod.torch.handles import drain
 
 
 class _Distributed:
     """What differs from elastic's optimizer."""
 
     _parameter_names: dict[torch.Tensor, str]
+    _process_set: ProcessSet
     _averaged = False
 
     def synchronize(self) -> None:
         """Waits until all gradients are averaged."""
-        in_order.drain()  # sparse gradients are gathered, in order with what was submitted before
+        drain(self._process_set)  # sparse gradients are gathered, in order with what was submitted before
         with as_horovod_errors():
             super().synchronize()  # type: ignore[misc]
         self._averaged = True
@@ -153,18 +154,21 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
         num_groups: the older name of ``groups``.
         groups: a number of groups that travel as one unit, or lists of parameters.
         sparse_as_dense: sparse gradients are sent as the rows that they have in any case.
-        process_set: global_process_set.
+        process_set: the members whose gradients are averaged. On other workers ``step`` is that of
+            the optimizer itself.
 
     Raises:
         ValueError: names or options do not fit the optimizer.
     """
-    check_process_set(process_set)
+    check_known(process_set)
     op = t.op_of(op)
     if num_groups:
         warnings.warn("num_groups has been replaced by groups", DeprecationWarning, stacklevel=2)
     named = _named(optimizer, named_parameters)
     if op is t.Adasum:
-        return adasum_optimizer(optimizer, named, compression, gradient_predivide_factor)
+        return adasum_optimizer(
+            optimizer, named, compression, gradient_predivide_factor, process_set
+        )
     wrapped = elastic.torch.DistributedOptimizer(
         optimizer,
         named,
@@ -177,6 +181,9 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     kind = type(wrapped)
     wrapped.__class__ = type(kind.__name__, (_Distributed, kind), {})
     wrapped._elastic.start_weights = None  # as in Horovod, where they may differ
+    wrapped._process_set = process_set
+    if process_set is not global_process_set:
+        wrapped._elastic.limit_to(process_set.on if process_set.included() else None)
     _exchanges.all.add(wrapped._elastic)
     _translate_errors(wrapped._elastic)
     wrapped._parameter_names = {parameter: name for name, parameter in named}

@@ -9,11 +9,11 @@ import torch
 
 import elastic
 from horovod.common.absent import refuse
-from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.process_sets import ProcessSet, check_process_set, global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.allgather import grouped_allgather
 from horovod.torch.compression import Compression
-from horovod.torch.handles import Handle, in_order, key_of, synchronize
+from horovod.torch.handles import Handle, key_of, queue_of, synchronize
 
 
 def _rows_of(rank: int, rows: int, size: int) -> tuple[int, int]:
@@ -34,14 +34,14 @@ def _padded(tensor: torch.Tensor, size: int) -> torch.Tensor:
     return result
 
 
-def _perform(tensor: torch.Tensor, op: t.Op, reduction: elastic.ReduceOp) -> Any:
+def _perform(tensor: torch.Tensor, op: t.Op, reduction: elastic.ReduceOp, on: Any) -> Any:
     """This rank's rows, and the number of contributors."""
-    size = len(t.agree("reducescatter", *t.shape_and_type(tensor), op.name))
-    part = elastic.reduce_scatter(_padded(tensor, size), reduction)
+    size = len(t.agree(on, "reducescatter", *t.shape_and_type(tensor), op.name))
+    part = elastic.reduce_scatter(_padded(tensor, size), reduction, context=on)
     while len(part.contributors) != size:
         # A member was lost, and the parts are others: again, for the members that are left.
         size = len(part.contributors)
-        part = elastic.reduce_scatter(_padded(tensor, size), reduction)
+        part = elastic.reduce_scatter(_padded(tensor, size), reduction, context=on)
     rank = part.contributors.workers.index(elastic.worker_id())
     _, rows = _rows_of(rank, tensor.shape[0], size)
     values = part.values.reshape(-1, *tensor.shape[1:])[:rows]
@@ -52,11 +52,12 @@ def _start(
     tensors: Sequence[torch.Tensor],
     name: str | None,
     op: t.Op,
-    process_set: Any,
+    process_set: ProcessSet,
     prescale: float,
     postscale: float,
 ) -> Handle:
     check_process_set(process_set)
+    on = process_set.on
     op = t.op_of(op)
     if op is t.Adasum:
         refuse("reducescatter of op=hvd.Adasum", "use hvd.allreduce, or op=hvd.Average")
@@ -65,7 +66,7 @@ def _start(
         raise ValueError(
             "reducescatter: give tensors with at least one axis, along which they are divided"
         )
-    key = key_of("reducescatter", name)
+    key = key_of("reducescatter", name, process_set)
     late = op is t.Average and postscale != 1.0 and not given[0].dtype.is_floating_point
     reduction = elastic.SUM if late else t.native(op)
     for tensor in given:
@@ -76,7 +77,9 @@ def _start(
             t.scale(values, postscale / contributors if late else postscale)
         return [values for values, _ in parts]
 
-    work = in_order.submit(lambda: [_perform(tensor, op, reduction) for tensor in given])
+    work = queue_of(process_set).submit(
+        lambda: [_perform(tensor, op, reduction, on) for tensor in given]
+    )
     return Handle(work, result, key)
 
 
@@ -116,12 +119,14 @@ class _Reducescatter(torch.autograd.Function):
     def forward(ctx: Any, how: dict[str, Any], *tensors: torch.Tensor) -> Any:
         ctx.factor = how["prescale_factor"] * how["postscale_factor"]
         if how["op"] is t.Sum:
-            ctx.factor *= elastic.size()
+            ctx.factor *= how["process_set"].size()
+        ctx.process_set = how["process_set"]
         return tuple(synchronize(grouped_reducescatter_async(tensors, **how)))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        return None, *grouped_allgather([(g * ctx.factor).contiguous() for g in gradients])
+        given = [(gradient * ctx.factor).contiguous() for gradient in gradients]
+        return None, *grouped_allgather(given, process_set=ctx.process_set)
 
 
 def grouped_reducescatter(

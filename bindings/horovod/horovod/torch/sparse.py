@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from elastic.torch.sparse_rows import packed, unpacked
-from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.process_sets import global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.allgather import start
 from horovod.torch.handles import Handle
@@ -23,7 +23,6 @@ def sparse_allreduce_async(
 
     The rows of all members are gathered. It is matched by its order, the same on all ranks.
     """
-    check_process_set(process_set)
     op = t.op_of(op)
     if op not in (t.Average, t.Sum):
         raise ValueError(f"sparse_allreduce_async: op is {op}; it is hvd.Average or hvd.Sum")
@@ -36,4 +35,4 @@ def sparse_allreduce_async(
             values = values / len(gathered.counts)
         return torch.sparse_coo_tensor(indices, values, given.shape).coalesce()
 
-    return start([packed(given)], name).then(result)
+    return start([packed(given)], name, process_set).then(result)

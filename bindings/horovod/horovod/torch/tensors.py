@@ -100,22 +100,25 @@ def scale(tensor: torch.Tensor, factor: float) -> None:
         tensor.mul_(factor)
 
 
-def agree(call: str, *signature: Any) -> elastic.Contributors:
+def agree(on: Any, call: str, *signature: Any) -> elastic.Contributors:
     """Compares what the ranks are about to do; elastic compares types and numbers of elements, and
-    Horovod shapes, too. Returns the members that are about to do it.
+    Horovod shapes, too. Returns the members that are about to do it. ``on`` is what has their
+    collectives: ``ProcessSet.on``.
 
     Raises:
         HorovodInternalError: on all of them alike, if they differ.
     """
     digest = _digest(call, signature)
     extremes = torch.tensor([digest, -digest])
-    contributors = elastic.allreduce(extremes, elastic.MAX)
+    contributors: elastic.Contributors = on.allreduce(extremes, elastic.MAX)
     if int(extremes[0]) != -int(extremes[1]):
         raise _disagreement(call, signature)
     return contributors
 
 
-def agree_on_root(call: str, rank: int, view: elastic.Contributors, *signature: Any) -> Root:
+def agree_on_root(
+    on: Any, call: str, rank: int, view: elastic.Contributors, *signature: Any
+) -> Root:
     """The worker that has ``rank`` in the oldest of the views in which the members began the call.
     ``view`` is that of this one.
 
@@ -123,7 +126,8 @@ def agree_on_root(call: str, rank: int, view: elastic.Contributors, *signature: 
         HorovodInternalError: on all members alike, if what they are about to do differs.
         ValueError: on all members alike, if there is no such rank.
     """
-    claims = elastic.allgather(claim(_digest(call, (*signature, rank)), rank, view)).values
+    own = claim(_digest(call, (*signature, rank)), rank, view)
+    claims = elastic.allgather(own, context=on).values
     if len(set(claims[::CLAIM_LENGTH].tolist())) > 1:
         raise _disagreement(call, (*signature, rank))
     return root_in(claims, rank)

@@ -57,6 +57,9 @@ class Exchange:
         self._passes = backward_passes_per_step
         self._predivide = predivide
         self._before = before
+        #: What has the collectives: the extension module, for all members of the job, or a Group;
+        #: None on a worker that takes no part.
+        self._on: Any = elastic._core
         self._left: dict[Parameter, int] = {}
         #: Parameters whose gradients are sparse on some member.
         self._sparse: set[Parameter] = set()
@@ -86,9 +89,16 @@ class Exchange:
         """Adds a parameter that travels from the first step on in which it requires a gradient."""
         self._later.append((name, parameter))
 
+    def limit_to(self, group: elastic.Group | None) -> None:
+        """Averages over the members of a group. None: this worker takes no part, and its gradients
+        stay its own. Such gradients are not looked at for NaN and Inf."""
+        self._on = group
+        if group is None:
+            self._groups, self._before = [], lambda: False
+
     def take_in(self) -> None:
         """Adds the parameters that have come to require a gradient, each as a unit of its own."""
-        if not any(parameter.requires_grad for _, parameter in self._later):
+        if self._on is None or not any(parameter.requires_grad for _, parameter in self._later):
             return
         for name, parameter in self._later:
             if parameter.requires_grad:
@@ -152,7 +162,7 @@ class Exchange:
         looked_at = {
             name: tensor
             for name, parameter, tensor in zip(group.names, group.parameters, travelling)
-            if tensor.is_cpu and parameter not in self._sparse
+            if tensor.is_cpu and parameter not in self._sparse and self._on is elastic._core
         }
         try:
             if looked_at:
@@ -174,9 +184,9 @@ class Exchange:
 
     def _send(self, group: Group) -> None:
         if len(group.travelling) == 1:
-            group.work = elastic.allreduce_async(group.name, group.travelling[0], self._op)
+            group.work = self._on.allreduce_async(group.name, group.travelling[0], self._op)
         else:
-            group.work = elastic.grouped_allreduce_async(group.name, group.travelling, self._op)
+            group.work = self._on.grouped_allreduce_async(group.name, group.travelling, self._op)
 
     def set_passes(self, passes: int) -> None:
         """Gradients of so many backward passes are added up, from the next step on."""
@@ -236,7 +246,7 @@ class Exchange:
             return group.work.wait()
         except elastic.MismatchError:
             sparse = torch.tensor([p in self._sparse for p in group.parameters], dtype=torch.uint8)
-            elastic.allreduce_async(f"{group.name}, sparse", sparse, elastic.MAX).wait()
+            self._on.allreduce_async(f"{group.name}, sparse", sparse, elastic.MAX).wait()
             if not sparse.any():
                 raise
         for at, parameter in enumerate(group.parameters):
@@ -282,7 +292,7 @@ class Exchange:
     ) -> tuple[torch.Tensor, elastic.Contributors]:
         """The rows of all members, one after another: a sum, once they are coalesced."""
         gradient = self._coalesced(parameter, gradient)
-        gathered = elastic.allgather(packed(gradient))
+        gathered = elastic.allgather(packed(gradient), context=self._on)
         total = self._total_of_rows(gathered.values, gradient, len(gathered.contributors))
         return total, gathered.contributors
 

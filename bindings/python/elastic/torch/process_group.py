@@ -322,16 +322,6 @@ def _members_of_default() -> elastic.Contributors:
     return default._named.last if isinstance(default, ProcessGroup) else elastic.members()
 
 
-def _make_whole_group(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroup:
-    """For versions of PyTorch that do not say which ranks are in a group."""
-    if size != elastic.size():
-        raise NotImplementedError(
-            f"the process group 'elastic' has all {elastic.size()} members; a group of {size} of "
-            f"them is not possible with PyTorch {torch.__version__}"
-        )
-    return ProcessGroup()
-
-
 def _is_initialized() -> bool:
     try:
         elastic.rank()
@@ -352,14 +342,10 @@ def register() -> None:
     """Makes "elastic" known to torch.distributed."""
     if hasattr(dist.Backend, "ELASTIC"):
         return
-    known = dist.Backend.register_backend.__code__.co_varnames
     named: dict[str, Any] = {}
-    if "devices" in known:  # from 2.0 on
+    if "devices" in dist.Backend.register_backend.__code__.co_varnames:  # from 2.0 on
         named["devices"] = ["cpu", "cuda"]
-    make: Callable[..., ProcessGroup] = _make_whole_group
-    if "extended_api" in known:
-        named["extended_api"], make = True, _make_process_group
-    dist.Backend.register_backend("elastic", make, **named)
+    dist.Backend.register_backend("elastic", _make_process_group, extended_api=True, **named)
     dist.rendezvous.__globals__["register_rendezvous_handler"]("elastic", _find_members)
 
 
