@@ -48,7 +48,7 @@ TEST_P(BrokenRuns, AreNoticed) {
   const std::uint64_t first = GetParam() == Mutation::kEarlyRelease       ? 203
                               : GetParam() == Mutation::kEarlyError       ? 958
                               : GetParam() == Mutation::kForgottenTimeout ? 349
-                              : GetParam() == Mutation::kUnreportedLink   ? 850
+                              : GetParam() == Mutation::kUnreportedLink   ? 382
                                                                           : 1;
   // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;

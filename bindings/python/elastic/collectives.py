@@ -23,7 +23,7 @@ def allgather(block: Any, out: Any = None, *, context: Collectives | None = None
     Args:
         block: a contiguous array of shape ``(rows, ...)``; a scalar array counts as one row.
         out: an array of the same element type that receives the blocks; with room for more, the
-            rest stays as it is.
+            rest stays as it is, unless a member dies within the call: then it is undefined.
 
     Raises:
         InvalidArgumentError: the blocks have no room in ``out``.
