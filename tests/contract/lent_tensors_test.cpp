@@ -73,9 +73,9 @@ class LentTensors : public testing::TestWithParam<std::tuple<bool, int>> {
 
 INSTANTIATE_TEST_SUITE_P(Native, LentTensors,
                          testing::Combine(testing::Bool(), testing::Values(2, 3, 5)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param) ? "shm_" : "linked_") +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& world) {
+                           return std::string(std::get<0>(world.param) ? "shm_" : "linked_") +
+                                  std::to_string(std::get<1>(world.param));
                          });
 
 void expect_result(const Payload& payload, const Tensor& expected) {

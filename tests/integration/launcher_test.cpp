@@ -422,7 +422,7 @@ TEST_F(LauncherTest, ControlRefusesWrongUsage) {
   EXPECT_THAT(output_, HasSubstr("the command is missing; the commands are status, top, add"));
   EXPECT_EQ(run({"ctl", "stauts"}), 2);
   EXPECT_THAT(output_, HasSubstr("unknown command 'stauts'; did you mean status? (the commands are "
-                                 "status, top, add, remove, drain, pardon and stop)"));
+                                 "status, top, add, remove, drain, pardon, dump and stop)"));
   EXPECT_EQ(run({"ctl", "rm", "1"}), 2);
   EXPECT_THAT(output_, HasSubstr("unknown command 'rm'; did you mean remove?"));
   EXPECT_EQ(run({"ctl", "status", "--jsn"}), 2);
