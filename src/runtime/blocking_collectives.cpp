@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/reduce_ops.hpp"
 #include "elastic/collectives.hpp"
 #include "runtime/call_scope.hpp"
 #include "runtime/tensor_check.hpp"
