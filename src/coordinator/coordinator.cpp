@@ -49,8 +49,8 @@ Coordinator::~Coordinator() {
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
     std::string name, std::vector<TensorView> tensors, ReduceOp op,
     const std::shared_ptr<device::StagedTensors>& staged, Scale scale) {
-  Submission submission{.call = {.request = request_for(name, tensors, op, scale), .make = {}},
-                        .tensors = std::move(tensors)};
+  NamedCall call{.request = request_for(name, tensors, op, scale), .make = {}};
+  Submission submission{.call = std::move(call), .tensors = std::move(tensors)};
   submission.staged = staged;
   return submit(std::move(submission));
 }
@@ -59,9 +59,8 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
                                                                std::vector<ConstTensorView> inputs,
                                                                std::vector<TensorView> outputs,
                                                                ReduceOp op) {
-  Submission submission{
-      .call = {.request = request_for(name, outputs, op, Scale(1, 1)), .make = {}},
-      .tensors = std::move(outputs)};
+  NamedCall call{.request = request_for(name, outputs, op, Scale(1, 1)), .make = {}};
+  Submission submission{.call = std::move(call), .tensors = std::move(outputs)};
   submission.inputs = std::move(inputs);
   return submit(std::move(submission));
 }

@@ -24,8 +24,9 @@ std::size_t total(const Counts& counts) {
 /// Column `rank` of a square matrix, which lies row by row.
 Counts column(const Counts& matrix, int size, int rank) {
   Counts found;
-  for (int row = 0; row < size; ++row) {
-    found.push_back(matrix[static_cast<std::size_t>(row * size + rank)]);
+  const auto width = static_cast<std::size_t>(size);
+  for (std::size_t at = static_cast<std::size_t>(rank); at < width * width; at += width) {
+    found.push_back(matrix[at]);
   }
   return found;
 }
