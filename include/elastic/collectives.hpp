@@ -257,10 +257,10 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \}
 
   /// Gathers the blocks of all members into `out`, of the same dtype. The blocks are at its
-  /// beginning; the rest stays as it is, unless a member dies within the call: then it is
-  /// undefined. `block` and `out` may lie on one CUDA device, either or both, which `stream` is
-  /// for, and `block` may be a part of `out`. For an `out` on a device the call takes as much
-  /// pinned memory as `out` is large, if it goes through host memory.
+  /// beginning; the rest stays as it is. If a member dies within the call, the room that its
+  /// block would have taken is undefined. `block` and `out` may lie on one CUDA device, either or
+  /// both, which `stream` is for, and `block` may be a part of `out`. For an `out` on a device the
+  /// call takes as much pinned memory as `out` is large, if it goes through host memory.
   /// \returns how many elements each contributor gave, and the contributors.
   /// \throws Error as every collective; also kInvalidArgument if the blocks have no room in `out`.
   ///   The message says how many elements there are, which depends on the members of the view that
@@ -290,8 +290,8 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   }
   /// \}
 
-  /// The same into `out`, of the same dtype. The part is at its beginning; the rest stays as it is,
-  /// unless a member dies within the call: then it is undefined.
+  /// The same into `out`, of the same dtype. The part is at its beginning; the rest stays as it is.
+  /// If a member dies within the call, more of it may be undefined.
   /// `data` and `out` may lie on one CUDA device, either or both, which `stream` is for, and they
   /// may overlap. `out` needs room for the largest part, which is data.count divided by the size of
   /// the view that completes the call, rounded up: with room for data.count divided by the fewest

@@ -193,12 +193,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
 Status Coordinator::negotiate(const Submission& submission) {
   const NamedCall& call = submission.call;
   if (!call.group) return negotiator_.submit(call.request);
-  std::vector<int> ranks;
-  for (const WorkerId id : *call.group) {
-    if (const int rank = members_->rank_of(id); rank >= 0) ranks.push_back(rank);
-  }
-  std::ranges::sort(ranks);
-  return negotiator_.submit(GroupRequest{call.request, std::move(ranks)});
+  return negotiator_.submit(GroupRequest{call.request, ranks_among(*members_, *call.group)});
 }
 
 /// Takes the submissions up to the first one with tensors that have not arrived yet.
@@ -314,11 +309,12 @@ std::unique_ptr<Operation> Coordinator::group_operation_for(const OrderItem& ord
   const std::string& name = order.requests->front()->name;
   GroupCall call{name, order.group, order.mismatch};
   if (!std::ranges::binary_search(order.group, members.rank)) {
-    return std::make_unique<GroupOperation>(std::move(call), members, nullptr, nullptr);
+    return std::make_unique<GroupOperation>(std::move(call));
   }
   const Submission& its = pending_.at(name);
-  return std::make_unique<GroupOperation>(std::move(call), members,
-                                          its.call.make(members_of_group(members, order.group)),
+  Members group = members_of_group(members, order.group);
+  std::unique_ptr<Operation> theirs = its.call.make(group);
+  return std::make_unique<GroupOperation>(std::move(call), std::move(group), std::move(theirs),
                                           its.group_outcome);
 }
 

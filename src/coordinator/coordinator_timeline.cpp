@@ -1,15 +1,18 @@
 // The times of named tensors, for the timeline: when each was submitted, ordered, run and
 // complete.
+#include <string_view>
+
 #include "coordinator/coordinator.hpp"
 
 namespace elastic::coordinator {
 
 namespace {
 
-std::uint64_t bytes_of(const TensorRequest& request) {
-  std::uint64_t bytes = 0;
-  for (const auto& tensor : request.tensors) bytes += tensor.count * size_of(tensor.dtype);
-  return bytes;
+/// The number of a group's call without a name, or of a message, is left out: Texts has room for a
+/// bounded number of names.
+std::string_view recorded_name(const OrderItem& order) {
+  const std::string_view name = order.requests->front()->name;
+  return order.is_of_group() ? name.substr(0, name.rfind('#')) : name;
 }
 
 }  // namespace
@@ -26,7 +29,7 @@ void Coordinator::note_ordered(const OrderItem& order) {
 /// Names the operation that runs the order by its first tensor, for the flight recorder too.
 void Coordinator::name_operation(const OrderItem& order) {
   if (options_.timeline == nullptr) return;
-  lane_.trace().name_next(options_.timeline->texts().number_of(order.requests->front()->name),
+  lane_.trace().name_next(options_.timeline->texts().number_of(recorded_name(order)),
                           static_cast<std::uint32_t>(order.requests->size()));
 }
 
@@ -41,7 +44,7 @@ void Coordinator::record(const OrderItem& order, const Lane::Attempt& attempt) {
   for (const auto& request : *order.requests) {
     const auto found = pending_.find(request->name);
     if (found == pending_.end() || found->second.ordered == TimePoint{}) continue;
-    event.bytes = bytes_of(*request);
+    event.bytes = request->bytes();
     options_.timeline->record_tensor(
         request->name, {found->second.since, found->second.ordered, run_since_, now}, event);
   }

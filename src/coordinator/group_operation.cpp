@@ -1,5 +1,6 @@
 #include "coordinator/group_operation.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -16,6 +17,15 @@ std::string describe(const GroupCall& group) {
 }
 
 }  // namespace
+
+std::vector<int> ranks_among(const Members& members, const std::vector<WorkerId>& workers) {
+  std::vector<int> ranks;
+  for (const WorkerId id : workers) {
+    if (const int rank = members.rank_of(id); rank >= 0) ranks.push_back(rank);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
 
 Members members_of_group(const Members& members, const std::vector<int>& ranks) {
   Members group;
@@ -34,18 +44,18 @@ Members members_of_group(const Members& members, const std::vector<int>& ranks) 
   return group;
 }
 
-GroupOperation::GroupOperation(GroupCall group, const Members& members,
-                               std::unique_ptr<Operation> theirs,
+GroupOperation::GroupOperation(GroupCall group, Members members, std::unique_ptr<Operation> theirs,
                                std::shared_ptr<GroupOutcome> outcome)
-    : group_(std::move(group)), theirs_(std::move(theirs)), outcome_(std::move(outcome)) {
-  if (theirs_ == nullptr) return;
-  members_ = members_of_group(members, group_.ranks);
+    : group_(std::move(group)),
+      members_(std::move(members)),
+      theirs_(std::move(theirs)),
+      outcome_(std::move(outcome)) {
   if (!group_.mismatch.empty()) {
-    refused_ = Status(Code::kMismatch, group_.mismatch, -1, members.generation);
+    refused_ = Status(Code::kMismatch, group_.mismatch, -1, members_.generation);
   } else if (theirs_->is_lost(members_)) {
     refused_ = Status(Code::kRootLost,
                       "the root is no member of the group; choose one that is, and call again", -1,
-                      members.generation);
+                      members_.generation);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
@@ -23,6 +24,9 @@ struct GroupOutcome {
   Contributors contributors;
 };
 
+/// The ranks of those workers that are members, ascending.
+std::vector<int> ranks_among(const Members& members, const std::vector<WorkerId>& workers);
+
 /// The members of a group as a view of their own, in which its ranks are numbered from 0.
 Members members_of_group(const Members& members, const std::vector<int>& ranks);
 
@@ -33,9 +37,10 @@ Members members_of_group(const Members& members, const std::vector<int>& ranks);
 /// docs/atomicity.md): then the call is made again among those that are left.
 class GroupOperation : public Operation {
  public:
-  /// `members` of the view. `theirs` is on the members of the group, and null on other ranks, which
-  /// have no `outcome` either.
-  GroupOperation(GroupCall group, const Members& members, std::unique_ptr<Operation> theirs,
+  /// On a rank outside of the group.
+  explicit GroupOperation(GroupCall group) : group_(std::move(group)) {}
+  /// On a rank of the group: `theirs` is on its `members`.
+  GroupOperation(GroupCall group, Members members, std::unique_ptr<Operation> theirs,
                  std::shared_ptr<GroupOutcome> outcome);
 
   collectives::Call call(const Members& members) override;

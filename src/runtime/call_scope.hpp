@@ -26,7 +26,7 @@ class CallScope {
   virtual Allreduces& allreduces() = 0;
   virtual Collectives& collectives() = 0;
 
-  /// Allreduce of tensors in host memory, and of several with one element each or more.
+  /// Allreduce of one tensor in host memory.
   virtual Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) = 0;
   virtual Contributors scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                                         Scale scale) = 0;

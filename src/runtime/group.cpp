@@ -1,11 +1,12 @@
 #include "elastic/group.hpp"
 
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/hash.hpp"
 #include "base/in_callback.hpp"
@@ -46,12 +47,6 @@ coordinator::TensorRequest unnamed_request() {
   return {{}, coordinator::kBarrierRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
 }
 
-std::string hexadecimal(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 std::uint64_t hash_of_workers(const std::vector<WorkerId>& workers) {
   return hash_of(std::as_bytes(std::span(workers)));
 }
@@ -88,9 +83,10 @@ Group::Impl::Membership& Group::Impl::renew() const {
   for (const GroupMember& each : chosen_by(rules_, roster->members, self)) {
     workers->push_back(each.id);
   }
-  membership_.prefix = name_ + "@" + std::to_string(roster->generation) + "." +
-                       hexadecimal(hash_of_workers(*workers)) + "/";
+  membership_.prefix =
+      fmt::format("{}@{}.{:016x}/", name_, roster->generation, hash_of_workers(*workers));
   membership_.calls = 0;
+  membership_.present.reset();
   membership_.workers = std::move(workers);
   membership_.roster = std::move(roster);
   return membership_;
@@ -104,15 +100,13 @@ std::shared_ptr<const Members> Group::Impl::present() const {
     return nothing;
   }
   const Members& all = *view->members;
-  std::vector<int> ranks;
-  {
-    const MutexLock lock(mutex_);
-    for (const WorkerId id : *renew().workers) {
-      if (const int rank = all.rank_of(id); rank >= 0) ranks.push_back(rank);
-    }
+  const MutexLock lock(mutex_);
+  Membership& membership = renew();
+  if (!membership.present || membership.present->generation != all.generation) {
+    membership.present = std::make_shared<const Members>(
+        coordinator::members_of_group(all, coordinator::ranks_among(all, *membership.workers)));
   }
-  std::ranges::sort(ranks);
-  return std::make_shared<const Members>(coordinator::members_of_group(all, ranks));
+  return membership.present;
 }
 
 std::shared_ptr<const Members> Group::Impl::members() const {

@@ -78,8 +78,9 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   struct Membership {
     std::shared_ptr<const runtime::Roster> roster;
     std::shared_ptr<const std::vector<WorkerId>> workers;
-    std::string prefix;       ///< of the names of its calls
-    std::uint64_t calls = 0;  ///< without a name
+    std::shared_ptr<const coordinator::Members> present;  ///< in the view last looked at
+    std::string prefix;                                   ///< of the names of its calls
+    std::uint64_t calls = 0;                              ///< without a name
   };
 
   Membership& renew() const ELASTIC_REQUIRES(mutex_);

@@ -1,8 +1,9 @@
 #include "runtime/messages.hpp"
 
-#include <cstdio>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "coordinator/block_operations.hpp"
 #include "runtime/result_room.hpp"
@@ -15,15 +16,9 @@ using coordinator::CallRoot;
 using coordinator::Members;
 using coordinator::Operation;
 
-std::string hexadecimal(WorkerId id) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
-  return text;
-}
-
 /// "4b8d182c…", as logs name a worker.
 std::string short_name(WorkerId id) {
-  return hexadecimal(id).substr(0, 8) + "…";
+  return fmt::format("{:016x}", id).substr(0, 8) + "…";
 }
 
 /// The operation of a message for the members that are left of the two. `take` is called on the
@@ -51,8 +46,8 @@ Messages::NamedCall Messages::call(const Ends& ends, bool sends, DType dtype) {
     number = numbers_[{ends, sends}]++;
   }
   NamedCall call;
-  call.request = {"message from " + hexadecimal(ends.from) + " to " + hexadecimal(ends.to) +
-                      ", tag " + std::to_string(ends.tag) + ", #" + std::to_string(number),
+  call.request = {fmt::format("message from {:016x} to {:016x}, tag {}, #{}", ends.from, ends.to,
+                              ends.tag, number),
                   coordinator::kMessageRequest,
                   ReduceOp::kSum,
                   {{dtype, 0}}};

@@ -194,7 +194,7 @@ Scenario on_device(const std::string& mode, const std::string& transport) {
 /// Under sanitizers each kind of call once; two kinds are mixed by NCCL, below.
 std::vector<Scenario> streams() {
   std::vector<Scenario> all{on_device("blocking", "auto"), on_device("named", "shm"),
-                            on_device("moves", "tcp")};
+                            on_device("moves", "tcp"), on_device("groups", "shm")};
   if (kSlowness == 1)
     all.insert(all.end(), {on_device("mixed", "tcp"), on_device("moves", "auto")});
   return all;

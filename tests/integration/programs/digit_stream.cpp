@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -107,6 +108,7 @@ class Stream {
 
   void run() {
     if (arguments_.mode == "held") held_call();
+    if (arguments_.mode == "groups") find_partners();
     for (int call = 0; call < arguments_.calls; ++call) {
       const bool named =
           arguments_.mode == "named" || (arguments_.mode == "mixed" && call % 2 == 1);
@@ -149,9 +151,8 @@ class Stream {
       Tensor all(count * kMostWorkers, 0, gpu_);
       const auto members = static_cast<std::size_t>(elastic::size());
       const elastic::GatheredBlocks blocks = elastic::allgather(tensor.view(), all.view());
-      const bool undisturbed = blocks.counts.size() == members;
-      log_ << checked_sum(sums_of_blocks(all.values(), blocks, undisturbed), blocks.counts.size(),
-                          slot_)
+      log_ << checked_sum(sums_of_blocks(all.values(), blocks, members * count),
+                          blocks.counts.size(), slot_)
            << std::endl;
     } else {
       Tensor out(count, 0, gpu_);
@@ -189,6 +190,9 @@ class Stream {
       const std::int64_t sum = checked_sum(sums[i], works[i].wait().size(), slot_);
       groups_log_ << call << " " << i << " " << sum << std::endl;
     }
+    Tensor blocking(counts.front(), digit(slot_), gpu_);
+    const std::size_t added = groups.back()->allreduce(blocking.view()).size();
+    groups_log_ << call << " 6 " << checked_sum(blocking.values(), added, slot_) << std::endl;
     elastic::Group& odd = job.group(elastic::GroupRule::every(2, slot_ % 2));
     std::vector<std::int64_t> moved(counts.back(), digit(slot_));
     const auto gathered = odd.allgather(moved);
@@ -196,19 +200,47 @@ class Stream {
     for (std::size_t i = 0; i < gathered.values.size(); i += counts.back())
       sum += gathered.values[i];
     groups_log_ << call << " " << 4 + slot_ % 2 << " " << sum << std::endl;
+    message(call, counts.front());
   }
 
-  /// The sum over the blocks, element by element. Expects that nothing was written behind them,
-  /// unless a death within the call has left parts of an attempt with more blocks there.
+  void find_partners() {
+    const auto slots = elastic::allgather(std::vector<std::int64_t>{slot_});
+    const auto workers = slots.contributors.workers();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      by_slot_[static_cast<int>(slots.values[i])] = workers[i];
+    }
+  }
+
+  /// From each even slot to the one after it, unless one of the two has died.
+  void message(int call, std::size_t count) try {
+    const auto partner = by_slot_.find(slot_ ^ 1);
+    if (partner == by_slot_.end()) return;
+    const elastic::Root peer = elastic::Root::worker(partner->second);
+    if (slot_ % 2 == 0) {
+      elastic::context().send(std::vector<std::int64_t>(count, call), peer);
+      return;
+    }
+    std::vector<std::int64_t> room(count + 1, -1);
+    const std::size_t came = elastic::context().recv(room, peer).count;
+    std::vector<std::int64_t> right(count, call);
+    right.push_back(-1);
+    if (came != count || room != right) fail("another message than was sent");
+  } catch (const elastic::Error& error) {
+    if (!error.retryable()) throw;
+    groups_log_ << call << " message-of-" << slot_ << " lost" << std::endl;
+  }
+
+  /// The sum over the blocks, element by element. Expects that nothing was written behind the
+  /// `most` elements that the members before a death may have given.
   static std::vector<std::int64_t> sums_of_blocks(const std::vector<std::int64_t>& all,
                                                   const elastic::GatheredBlocks& blocks,
-                                                  bool undisturbed) {
+                                                  std::size_t most) {
     std::vector<std::int64_t> sums(blocks.counts.front());
     if (blocks.count != sums.size() * blocks.counts.size()) fail("blocks of other sizes");
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i < blocks.count) {
         sums[i % sums.size()] += all[i];
-      } else if (undisturbed && all[i] != 0) {
+      } else if (i >= most && all[i] != 0) {
         fail("an allgather wrote behind the blocks");
       }
     }
@@ -256,7 +288,8 @@ class Stream {
   std::optional<Gpu> gpu_;
   std::ofstream log_;
   std::ofstream groups_log_{arguments_.log + "/groups." + std::to_string(slot_)};
-  std::mt19937_64 shared_;  // the same on all workers
+  std::map<int, elastic::WorkerId> by_slot_;  // for messages
+  std::mt19937_64 shared_;                    // the same on all workers
   std::mt19937_64 own_;
 };
 
