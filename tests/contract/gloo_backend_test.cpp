@@ -25,7 +25,8 @@ World gloo_world(int size, const Wiring& wiring) {
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const Wiring& wiring : all_wirings()) {
+  const std::vector<Wiring> wirings = all_wirings();
+  for (const Wiring& wiring : {wirings.front(), wirings.back()}) {
     all.push_back({wiring.name, [wiring](int size) { return gloo_world(size, wiring); }});
     // Under sanitizers one wiring is enough: Gloo moves the data, and is not instrumented.
     if (kSlowness > 1) break;
