@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,10 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 LAUNCHER = pathlib.Path(sys.executable).with_name("elasticrun")
+
+# A shell starts what is to run in the background with SIGINT ignored, which Python leaves so: a test that
+# interrupts itself would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Job:
