@@ -53,15 +53,16 @@ Subject on_hosts(const char* name, int (*host_of)(int rank)) {
 /// All sizes with the first wiring, and with the others those that tell them apart: one rank has no
 /// links, and what depends on the number of ranks alone does not depend on what carries the bytes.
 /// Sanitizers are slow with more ranks than cores.
+std::vector<int> sizes_with(const Wiring& wiring) {
+  const bool first = wiring.name == all_wirings().front().name;
+  if (kSlowness > 1) return first ? std::vector{1, 2, 3} : std::vector{3};
+  return first ? std::vector{1, 2, 3, 4, 5, 6} : std::vector{2, 3, 5};
+}
+
 std::vector<std::tuple<Subject, int>> worlds() {
-  const bool slow = kSlowness > 1;
   std::vector<std::tuple<Subject, int>> all;
   for (const Wiring& wiring : all_wirings()) {
-    const bool first = wiring.name == all_wirings().front().name;
-    for (const int size : {1, 2, 3, 4, 5, 6}) {
-      const bool is_among = slow ? size <= 3 : first || size == 2 || size == 3 || size == 5;
-      if (is_among) all.emplace_back(subject(wiring), size);
-    }
+    for (const int size : sizes_with(wiring)) all.emplace_back(subject(wiring), size);
   }
   return all;
 }
