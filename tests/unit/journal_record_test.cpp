@@ -173,7 +173,8 @@ TEST(JournalRecord, AFlippedBitBeforeTheLastRecordIsAnErrorThatNamesTheLine) {
   const Example journal = example();
   const std::string text = journal.text();
   const std::size_t last = text.size() - journal.lines.back().size();
-  for (std::size_t bit = 0; bit < last * 8; bit += kSlowness) {
+  constexpr std::size_t kStep = kSlowness > 1 ? 31 : 7;  // odd: every bit of a byte has its turn
+  for (std::size_t bit = 0; bit < last * 8; bit += kStep) {
     const std::size_t at = bit / 8;
     std::string damaged = text;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << (bit % 8)));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures elastic, and what it is compared with, and writes docs/performance.md.
 
-Takes the release build in build/bin, and about 15 minutes on a machine that does nothing else.
+Takes the release build in build/bin, and about 25 minutes on a machine that does nothing else.
 What each section measured last is in docs/performance/SECTION.json. A section that cannot run here
 is marked as not measured. Ends with 1 where a command failed.
 """
@@ -13,6 +13,7 @@ import sys
 sys.dont_write_bytecode = True
 from allreduce import SHM2, SHM4, TCP2  # noqa: E402
 from changes import Join, Recovery  # noqa: E402
+from collectives import COLLECTIVES_SHM2, COLLECTIVES_SHM4, COLLECTIVES_TCP2  # noqa: E402
 from document import render, save  # noqa: E402
 from fusion import Fusion  # noqa: E402
 from handover import Handover  # noqa: E402
@@ -24,8 +25,8 @@ from recoverable import Recoverable  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RESULTS = ROOT / "docs" / "performance"
-SECTIONS = (Handover(), SHM2, SHM4, TCP2, Network(), Fusion(), Recoverable(), Recovery(), Join(),
-            Kernels())
+SECTIONS = (Handover(), SHM2, SHM4, TCP2, COLLECTIVES_SHM2, COLLECTIVES_SHM4, COLLECTIVES_TCP2,
+            Network(), Fusion(), Recoverable(), Recovery(), Join(), Kernels())
 
 
 def arguments():
