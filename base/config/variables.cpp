@@ -119,6 +119,10 @@ std::vector<Variable> operation_variables() {
       {"ELASTIC_BUCKET_BYTES", "bucket_bytes", kUser,
        "Largest bucket into which named tensors are fused. 0: each tensor alone.",
        byte_count(&Options::bucket_bytes, 0, kMostOptionBytes, 1)},
+      {"ELASTIC_AUTOTUNE", "autotune", kUser,
+       "1: rank 0 finds the size of buckets with the shortest steps, beginning with "
+       "ELASTIC_BUCKET_BYTES. Its log at info says what it tried.",
+       flag(&Options::autotune)},
   };
 }
 

@@ -232,6 +232,12 @@ struct Options {
   /// ELASTIC_BUCKET_BYTES.
   std::size_t bucket_bytes = std::size_t{16} << 20;
 
+  /// Rank 0 tries other sizes of buckets in the first steps and keeps the one with the shortest
+  /// steps, beginning with `bucket_bytes`; its log at "info" says what was tried. Then the order in
+  /// which elements are added may differ from run to run, though never between ranks.
+  /// ELASTIC_AUTOTUNE, 0 or 1.
+  bool autotune = false;
+
   /// Longest wait in `init` for the server and the first view. Longer than the server waits for
   /// missing workers (60 s), so that those that are there begin without them.
   /// ELASTIC_INIT_TIMEOUT_MS.

@@ -20,6 +20,8 @@ class BucketBuilder {
  public:
   /// `bucket_bytes` limits the size of a bucket; a single larger request has a bucket of its own.
   explicit BucketBuilder(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
+  /// Holds for what is added from now on.
+  void set_bucket_bytes(std::size_t bucket_bytes) { bucket_bytes_ = bucket_bytes; }
 
   /// Appends `request` to the open bucket. If it does not fit, that bucket is closed and returned,
   /// and the request opens the next one. A request that is a bucket by itself is returned.

@@ -37,6 +37,7 @@ TensorRequest request_for(const std::string& name, const std::vector<TensorView>
 
 Coordinator::Coordinator(Lane& lane, const Options& options)
     : lane_(lane), options_(options), negotiator_(options.bucket_bytes) {
+  if (options.tunes_buckets) tuning_.emplace(options.bucket_bytes);
   if (status().ok()) thread_ = std::thread([this] { loop(); });
 }
 
@@ -182,6 +183,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   routes_ = NoteRoutes(members.rank, members.size(), ownership.view().all_linked);
   negotiator_.restart(members.rank, members.size(), routes_.subtree().count);
   members_ = ownership.view().members;
+  if (tuning_) tuning_->begin_view(members.size());
   for (const auto& [name, submission] : pending_) {
     if (!submission.call.group) continue;
     if (Status again = negotiate(submission); !again.ok()) return again;
@@ -194,6 +196,17 @@ Status Coordinator::negotiate(const Submission& submission) {
   const NamedCall& call = submission.call;
   if (!call.group) return negotiator_.submit(call.request);
   return negotiator_.submit(GroupRequest{call.request, ranks_among(*members_, *call.group)});
+}
+
+/// The leader makes the buckets of all ranks.
+void Coordinator::tune_buckets(const Submission& next) {
+  if (!tuning_ || members_->rank != 0 || next.call.group) return;
+  const TensorRequest& request = next.call.request;
+  if (request.kind != kAllreduceRequest) return;
+  const auto bucket_bytes =
+      tuning_->on_submit(request.name, request.bytes(), pending_.empty(), Clock::now());
+  if (bucket_bytes) negotiator_.set_bucket_bytes(*bucket_bytes);
+  for (const std::string& line : tuning_->take_log()) log::info("{}", line);
 }
 
 /// Takes the submissions up to the first one with tensors that have not arrived yet.
@@ -223,6 +236,7 @@ void Coordinator::take_submissions() {
   for (Submission& submission : submitted) {
     last_progress_ = Clock::now();
     Status status = submission.staged ? submission.staged->arrival().value_or(Status()) : Status();
+    tune_buckets(submission);
     if (status.ok()) status = negotiate(submission);
     const std::string name = submission.call.request.name;
     const bool flush_after = submission.flush_after;

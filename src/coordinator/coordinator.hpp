@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/device/staged_tensors.hpp"
+#include "coordinator/bucket_tuning.hpp"
 #include "coordinator/group_operation.hpp"
 #include "coordinator/lane.hpp"
 #include "coordinator/negotiation.hpp"
@@ -37,6 +39,7 @@ class Coordinator {
  public:
   struct Options {
     std::size_t bucket_bytes = 0;
+    bool tunes_buckets = false;  ///< finds the size of buckets; begins with `bucket_bytes`
     Milliseconds view_timeout{120000};
     /// Called if a result that other members have cannot be copied to its tensors, with the reason:
     /// this worker must leave. Returns the error for the program.
@@ -114,6 +117,7 @@ class Coordinator {
   Status take_note(transport::Mesh& mesh, int from, const std::vector<std::byte>& note);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
   Status negotiate(const Submission& submission);
+  void tune_buckets(const Submission& next);
   std::unique_ptr<Operation> operation_for(const OrderItem& order, const Members& members) const;
   std::unique_ptr<Operation> group_operation_for(const OrderItem& order,
                                                  const Members& members) const;
@@ -149,6 +153,7 @@ class Coordinator {
 
   // Owned by the coordinator thread.
   Negotiator negotiator_;
+  std::optional<BucketTuning> tuning_;
   NoteRoutes routes_;  // of the present view
   std::map<std::string, Submission> pending_;
   std::deque<OrderItem> orders_;        // agreed, not complete

@@ -46,6 +46,9 @@ class Negotiator {
  public:
   /// Belongs to no view at first, and collects submissions until the first `restart`.
   explicit Negotiator(std::size_t bucket_bytes);
+  /// Changes the size of buckets. On the leader those of which nothing is submitted are made anew,
+  /// as their requests are submitted again. Belongs to a view.
+  void set_bucket_bytes(std::size_t bucket_bytes);
 
   /// Submits a request. kInvalidArgument if its name is under way already, or it is not valid.
   Status submit(TensorRequest request);
@@ -105,6 +108,7 @@ class Negotiator {
   void split_blocked_buckets();
   void split(Bucket& bucket);
   void forget_old_buckets();
+  std::vector<Bucket*> idle_buckets();
   void run_if_ready(Bucket& bucket);
   void look_for_mismatch(NameState& tensor);
   void fail_everywhere(NameState& tensor, std::size_t other_rank);

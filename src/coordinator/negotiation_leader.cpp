@@ -142,12 +142,22 @@ void Negotiator::split(Bucket& bucket) {
   if (!rest.empty()) close(std::move(rest));
 }
 
-void Negotiator::forget_old_buckets() {
-  if (table_.buckets().size() <= kMaxPlannedBuckets) return;
+std::vector<Bucket*> Negotiator::idle_buckets() {
   std::vector<Bucket*> idle;
   for (Bucket& bucket : table_.buckets()) {
     if (bucket.submitted == 0) idle.push_back(&bucket);
   }
+  return idle;
+}
+
+void Negotiator::set_bucket_bytes(std::size_t bucket_bytes) {
+  builder_.set_bucket_bytes(bucket_bytes);
+  if (leading()) dissolve(idle_buckets());
+}
+
+void Negotiator::forget_old_buckets() {
+  if (table_.buckets().size() <= kMaxPlannedBuckets) return;
+  std::vector<Bucket*> idle = idle_buckets();
   std::stable_sort(idle.begin(), idle.end(),
                    [](const Bucket* a, const Bucket* b) { return a->last_order < b->last_order; });
   idle.resize(std::min(idle.size(), kMaxPlannedBuckets / 2));

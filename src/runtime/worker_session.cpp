@@ -14,6 +14,7 @@ WorkerSession::WorkerSession(Identity identity, const Options& options, const Ba
   raise_if(control_.start());
   coordinator::Coordinator::Options named;
   named.bucket_bytes = options.bucket_bytes;
+  named.tunes_buckets = options.autotune;
   named.view_timeout = options.view_timeout;
   named.leave_without_result = [this](const Status& why) { return leave_without_result(why); };
   named.timeline = &timeline;

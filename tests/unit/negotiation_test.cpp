@@ -145,6 +145,44 @@ TEST(Negotiation, PlansATensorOfAnotherShapeAnew) {
   }
 }
 
+TEST(Negotiation, MakesBucketsAnewForAnotherSize) {
+  const Program program = tensors({"a", "b", "c", "d"});
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    NegotiationSimulator simulator(3, 12, seed, links_all(seed));
+    simulator.step(program);
+    EXPECT_THAT(simulator.take_history(), UnorderedElementsAre("a+b+c", "d"));
+    simulator.at(0).set_bucket_bytes(8);
+    simulator.step(program);
+    EXPECT_THAT(simulator.take_history(), UnorderedElementsAre("a+b", "c+d"));
+    simulator.step(program);
+    EXPECT_THAT(simulator.take_history(), UnorderedElementsAre("a+b", "c+d"));
+  }
+}
+
+TEST(Negotiation, CompletesEverythingWhileTheSizeOfBucketsChangesInTheMiddleOfAStep) {
+  const Program program = varied_program(40);
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    NegotiationSimulator simulator(1 + static_cast<int>(seed % 5), 100, seed, links_all(seed));
+    if (seed % 2 == 1) simulator.let_followers_flush_at_random();
+    for (int step = 0; step < 6; ++step) {
+      simulator.begin(program);
+      while (!simulator.advance(random() % 30)) {
+        if (random() % 3 == 0) simulator.at(0).set_bucket_bytes(random() % 300);
+        if (random() % 10 == 0) break;
+      }
+      ASSERT_TRUE(simulator.finish());
+      std::size_t completed = 0;
+      for (const std::string& bucket : simulator.take_history()) {
+        completed += 1 + static_cast<std::size_t>(std::count(bucket.begin(), bucket.end(), '+'));
+      }
+      ASSERT_EQ(completed, program.size());
+    }
+  }
+}
+
 TEST(Negotiation, KeepsGroupsTogether) {
   TensorRequest group = floats("group", 2);
   group.tensors.push_back({DType::kF64, 1});

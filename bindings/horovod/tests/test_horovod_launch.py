@@ -79,11 +79,11 @@ def test_horovodrun_starts_workers() -> None:
     )
     pytest.importorskip("torch")
     done = horovodrun(
-        "-np", "2", "--autotune", sys.executable, "-c", source, HOROVOD_CYCLE_TIME="5"
+        "-np", "2", "--disable-cache", sys.executable, "-c", source, HOROVOD_CYCLE_TIME="5"
     )
     assert done.returncode == 0 and done.stdout.count("size 2") == 2, done
     output = done.stdout + done.stderr
-    assert "without effect here: --autotune" in output
+    assert "without effect here: --disable-cache" in output
     assert output.count("without effect here: HOROVOD_CYCLE_TIME") == 1, output
     refused = horovodrun("-np", "2", "--hostfile", "hosts", "program")
     assert refused.returncode == 2 and "elasticrun --hosts" in refused.stderr
@@ -95,6 +95,7 @@ def test_variables_become_options() -> None:
         "HOROVOD_STALL_CHECK_TIME_SECONDS": "60",
         "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "0",
         "HOROVOD_LOG_LEVEL": "WARNING",
+        "HOROVOD_AUTOTUNE": "1",
         "HOROVOD_RANK": "0",
         "HOROVOD_TIMELINE": "file",
         "HOROVOD_CYCLE_TIME": "1",
@@ -104,6 +105,7 @@ def test_variables_become_options() -> None:
         "stall_warning_ms": "60000",
         "stall_timeout_ms": "0",
         "log_level": "warn",
+        "autotune": "1",
         "timeline": "file",
     }
     assert environment.options({"HOROVOD_TIMELINE": "DYNAMIC"}) == {}

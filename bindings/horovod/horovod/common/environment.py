@@ -59,6 +59,10 @@ def _disabled(value: str) -> str | None:
     return str(_DAY_MS) if value not in ("", "0") else None
 
 
+def _switch(value: str) -> str:
+    return "1" if value not in ("", "0") else "0"
+
+
 def _timeline(path: str) -> str | None:
     # DYNAMIC says that the script calls start_timeline.
     return None if path == "DYNAMIC" else path
@@ -67,6 +71,7 @@ def _timeline(path: str) -> str | None:
 #: HOROVOD_ variable -> option of elastic.init, and how its value is made; None: leave it alone.
 OPTIONS: dict[str, tuple[str, Callable[[str], str | None]]] = {
     "HOROVOD_FUSION_THRESHOLD": ("bucket_bytes", _bytes),
+    "HOROVOD_AUTOTUNE": ("autotune", _switch),
     "HOROVOD_STALL_CHECK_TIME_SECONDS": ("stall_warning_ms", _warning),
     "HOROVOD_STALL_CHECK_DISABLE": ("stall_warning_ms", _disabled),
     "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": ("stall_timeout_ms", _limit),
