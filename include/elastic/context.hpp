@@ -32,6 +32,12 @@ class GroupRule;
 class State;
 class StepGroup;
 
+/// The result of `join`, the same on all members that return from it.
+struct JoinOutcome {
+  int last_rank = -1;         ///< the rank, among the contributors, that called `join` last
+  Contributors contributors;  ///< the workers that have joined
+};
+
 /// One worker's membership in a job. Programs with one job use the free functions of
 /// <elastic/elastic.hpp> on a default context instead.
 ///
@@ -144,6 +150,23 @@ class ELASTIC_API Context : public Collectives {
   /// \returns the group, which lives as long as this context.
   /// \throws Error as `rank`.
   Group& group(const GroupRule& rule);
+
+  /// Says that this worker has no more data, and waits until all members have said so. Until then
+  /// the named allreduces and named barriers of the others go on without it: the neutral element of
+  /// the reduction stands for its tensors, so that a sum lacks them, while an average divides by
+  /// all members. Any other named call of the others meanwhile ends in kMismatch on them. Calls
+  /// without a name do not know of `join`: they wait for this worker. docs/join.md explains the
+  /// use.
+  ///
+  /// Waits first for all calls of this worker with a name, and for those of this thread without
+  /// one. Named calls of other threads meanwhile throw kInvalidArgument. A worker that is admitted
+  /// to the job has not joined in this sense. If a member that has not joined dies, the others are
+  /// all.
+  /// \returns which member was the last to call it. The worker is contributors.workers()[last_rank].
+  /// \throws Error kInvalidArgument: another thread is in `join`, or a function that the library
+  ///   calls has called it.
+  /// \throws Error kNotInitialized as `rank`, and while joining the job.
+  JoinOutcome join();
 
   /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
   /// after each step. Workers that join call `run` too: they are admitted at a commit of the

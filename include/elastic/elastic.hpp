@@ -540,6 +540,13 @@ inline Contributors barrier() {
   return context().barrier();
 }
 
+/// Context::join of the default context.
+/// \returns what Context::join returns.
+/// \throws Error as Context::join; also kNotInitialized before `init`.
+inline JoinOutcome join() {
+  return context().join();
+}
+
 /// Context::run of the default context.
 /// \returns what Context::run returns.
 /// \throws Error as Context::run; also kNotInitialized before `init`.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/join_name.hpp"
 #include "base/rank_list.hpp"
 
 namespace elastic::rendezvous {
@@ -61,6 +62,7 @@ std::string waiting_text(const std::vector<Group>& groups, Duration lasted) {
 
 std::string call_in(const Heartbeat& member, std::size_t lane) {
   const CallUnderWay& its = member.calls->at(lane);
+  if (its.tensor == kJoinName) return "join";
   if (!its.tensor.empty()) return "named allreduce '" + its.tensor + "'";
   if (its.kind.empty()) return {};
   return its.kind + " #" + std::to_string(member.positions.at(lane) + 1);

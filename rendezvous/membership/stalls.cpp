@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/join_name.hpp"
 #include "rendezvous/membership/stall_text.hpp"
 
 namespace elastic::rendezvous {
@@ -20,15 +21,18 @@ std::uint64_t furthest(const Members& members, std::size_t lane) {
 /// The call in which some members of the lane wait for others to enter it; "" if there is none.
 std::string stalled_call(const Members& members, std::size_t lane) {
   const std::uint64_t position = furthest(members, lane);
+  const CallUnderWay* first = nullptr;
   const Heartbeat* in_operation = nullptr;
   const Heartbeat* with_tensor = nullptr;
   bool all_in_operation = true;
   bool all_have_tensor = true;
   for (const Heartbeat* member : members) {
     const CallUnderWay& its = (*member->calls)[lane];
-    const CallUnderWay& first = (*members.front()->calls)[lane];
-    all_have_tensor = all_have_tensor && its.tensor == first.tensor;
-    if (!its.tensor.empty() && with_tensor == nullptr) with_tensor = member;
+    if (its.tensor != kJoinName) {  // the others do not wait for a member that has joined
+      if (first == nullptr) first = &its;
+      all_have_tensor = all_have_tensor && its.tensor == first->tensor;
+      if (!its.tensor.empty() && with_tensor == nullptr) with_tensor = member;
+    }
     if (its.kind.empty()) {
       all_in_operation = false;
     } else if (member->positions[lane] == position) {

@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "base/counted.hpp"
+#include "base/join_name.hpp"
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "coordinator/device_operation.hpp"
+#include "coordinator/join_operation.hpp"
+#include "coordinator/neutral_operation.hpp"
 #include "coordinator/operation.hpp"
 
 namespace elastic::coordinator {
@@ -80,6 +83,12 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submis
     const MutexLock lock(mutex_);
     if (!closed_.ok()) return closed_;
     const std::string& name = submission.call.request.name;
+    if (joining_ && !submission.last_joined) {
+      return Status(Code::kInvalidArgument,
+                    "tensor '" + name +
+                        "' is submitted while this worker is in join; submit it before, or when "
+                        "join has returned");
+    }
     if (!names_.try_emplace(name, std::this_thread::get_id()).second) {
       return Status(
           Code::kInvalidArgument,
@@ -94,6 +103,36 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submis
     wake_up_->set();
   }
   return work;
+}
+
+Result<std::shared_ptr<detail::WorkState>> Coordinator::join(std::shared_ptr<int> last,
+                                                             std::function<Status()> conclude) {
+  {
+    const MutexLock lock(mutex_);
+    if (std::exchange(joining_, true)) {
+      return Status(Code::kInvalidArgument,
+                    "join is under way on this worker already; wait until it returns");
+    }
+  }
+  const auto give_up = [this] {
+    const MutexLock lock(mutex_);
+    joining_ = false;
+  };
+  try {
+    flush();
+    MutexLock lock(mutex_);
+    const Counted draining(draining_);
+    completed_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) { return names_.empty(); });
+  } catch (...) {
+    give_up();
+    throw;
+  }
+  NamedCall call{.request = join_request(), .make = {}, .conclude = std::move(conclude)};
+  Submission submission{.call = std::move(call), .tensors = {}};
+  submission.last_joined = std::move(last);
+  auto submitted = submit(std::move(submission));
+  if (!submitted.ok()) give_up();
+  return submitted;
 }
 
 void Coordinator::flush() {
@@ -193,6 +232,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
 
 /// A call of a group is for those of its workers that are in the present view.
 Status Coordinator::negotiate(const Submission& submission) {
+  if (submission.last_joined) return negotiator_.join(generation_);
   const NamedCall& call = submission.call;
   if (!call.group) return negotiator_.submit(call.request);
   return negotiator_.submit(GroupRequest{call.request, ranks_among(*members_, *call.group)});
@@ -297,7 +337,12 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
 std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
                                                       const Members& members) const {
   if (order.is_of_group()) return group_operation_for(order, members);
+  if (order.last_joined) {
+    const Submission& its = pending_.at(kJoinName);
+    return std::make_unique<JoinOperation>(*order.last_joined, its.last_joined);
+  }
   if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
+  if (order.is_neutral) return neutral_operation(*order.requests);
   if (const auto& make = pending_.at(order.requests->front()->name).call.make) return make(members);
   std::vector<TensorView> tensors;
   std::vector<ConstTensorView> inputs;
@@ -325,8 +370,13 @@ std::unique_ptr<Operation> Coordinator::group_operation_for(const OrderItem& ord
   if (!std::ranges::binary_search(order.group, members.rank)) {
     return std::make_unique<GroupOperation>(std::move(call));
   }
-  const Submission& its = pending_.at(name);
   Members group = members_of_group(members, order.group);
+  if (order.is_neutral) {
+    auto neutral = order.is_mismatch() ? nullptr : neutral_operation(*order.requests);
+    return std::make_unique<GroupOperation>(std::move(call), std::move(group), std::move(neutral),
+                                            std::make_shared<GroupOutcome>());
+  }
+  const Submission& its = pending_.at(name);
   std::unique_ptr<Operation> theirs = its.call.make(group);
   return std::make_unique<GroupOperation>(std::move(call), std::move(group), std::move(theirs),
                                           its.group_outcome);
@@ -393,11 +443,13 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
   const auto found = pending_.find(name);
   if (found == pending_.end()) return;
   const std::shared_ptr<detail::WorkState> work = std::move(found->second.work);
+  const bool joined = found->second.last_joined != nullptr;
   pending_.erase(found);
   bool awaited = false;
   {
     const MutexLock lock(mutex_);
     names_.erase(name);
+    if (joined) joining_ = false;
     open_.store(!names_.empty(), std::memory_order_release);
     awaited = draining_ > 0;
   }

@@ -83,6 +83,12 @@ class Coordinator {
   };
   /// Submits a named call on tensors in host memory.
   Result<std::shared_ptr<detail::WorkState>> submit(NamedCall call);
+  /// This worker has no more data: waits until all its named calls are complete, and tells the
+  /// others then. Later submissions are refused until the join ends, which it does when all members
+  /// have joined. `last` then has the rank that joined last; `conclude` is as in NamedCall.
+  /// kInvalidArgument if a join is under way.
+  Result<std::shared_ptr<detail::WorkState>> join(std::shared_ptr<int> last,
+                                                  std::function<Status()> conclude);
   /// The program is about to block: it submits nothing more until an open tensor is complete.
   void flush();
   /// Waits until all tensors that the calling thread has submitted are complete; each Work has its
@@ -101,6 +107,7 @@ class Coordinator {
     std::shared_ptr<device::StagedTensors> staged =
         nullptr;                                            ///< null: the tensors are used in place
     std::shared_ptr<GroupOutcome> group_outcome = nullptr;  ///< of a call of a group
+    std::shared_ptr<int> last_joined = nullptr;             ///< of a join, for its result
     bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
     TimePoint ordered = {};  ///< for the timeline: the ranks have agreed to run it
@@ -145,8 +152,9 @@ class Coordinator {
   std::vector<Submission> submitted_ ELASTIC_GUARDED_BY(mutex_);
   /// Under way, with the thread that submitted each.
   std::map<std::string, std::thread::id> names_ ELASTIC_GUARDED_BY(mutex_);
-  int draining_ ELASTIC_GUARDED_BY(mutex_) = 0;  // threads in `drain`
-  std::atomic<bool> open_{false};                // names_ is not empty; readable without the mutex
+  int draining_ ELASTIC_GUARDED_BY(mutex_) = 0;      // threads in `drain`
+  bool joining_ ELASTIC_GUARDED_BY(mutex_) = false;  // from the call of `join` to its end
+  std::atomic<bool> open_{false};  // names_ is not empty; readable without the mutex
   /// The program blocked after the last submission that was taken.
   bool flush_ ELASTIC_GUARDED_BY(mutex_) = false;
   Status closed_ ELASTIC_GUARDED_BY(mutex_);

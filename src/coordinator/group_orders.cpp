@@ -14,7 +14,23 @@ Status GroupOrders::submit(const GroupRequest& request) {
                     "another name");
 }
 
-Result<std::optional<RunInGroup>> GroupOrders::submitted(RankRange from, GroupRequest request) {
+bool GroupOrders::Submitted::is_complete_but_for(const JoinedRanks& joined) const {
+  return std::ranges::all_of(first.ranks, [&](int rank) {
+    return ranks.contains(rank) || joined.has(static_cast<std::size_t>(rank));
+  });
+}
+
+RunInGroup GroupOrders::order_of(Submitted call, const JoinedRanks& joined) {
+  const bool whole = call.ranks.size() == call.first.ranks.size();
+  const TensorRequest& request = call.first.request;
+  if (!whole && call.mismatch.empty() && !goes_on_without_joined(request.kind)) {
+    call.mismatch = "a call of a group, " + joined.refusal(request);
+  }
+  return {std::move(call.first), std::move(call.mismatch)};
+}
+
+Result<std::optional<RunInGroup>> GroupOrders::submitted(RankRange from, GroupRequest request,
+                                                         const JoinedRanks& joined) {
   const std::string name = request.request.name;
   const int rank = from.first;
   const auto [entry, is_first] = submitted_.try_emplace(name);
@@ -34,14 +50,26 @@ Result<std::optional<RunInGroup>> GroupOrders::submitted(RankRange from, GroupRe
                                        (in_group ? "' of a group twice"
                                                  : "' of a group that it does not belong to"));
   }
-  if (call.ranks.size() < call.first.ranks.size()) return std::optional<RunInGroup>();
-  std::optional<RunInGroup> order(RunInGroup{std::move(call.first), std::move(call.mismatch)});
+  if (!call.is_complete_but_for(joined)) return std::optional<RunInGroup>();
+  std::optional<RunInGroup> order(order_of(std::move(call), joined));
   submitted_.erase(entry);
   return order;
 }
 
-Status GroupOrders::ordered(const RunInGroup& order, int rank) const {
+std::vector<RunInGroup> GroupOrders::complete_but_for(const JoinedRanks& joined) {
+  std::vector<RunInGroup> orders;
+  for (auto entry = submitted_.begin(); entry != submitted_.end();) {
+    const auto at = entry++;
+    if (!at->second.is_complete_but_for(joined)) continue;
+    orders.push_back(order_of(std::move(at->second), joined));
+    submitted_.erase(at);
+  }
+  return orders;
+}
+
+Status GroupOrders::ordered(const RunInGroup& order, int rank, bool has_joined) const {
   const std::string& name = order.call.request.name;
+  if (has_joined) return {};
   if (!std::ranges::binary_search(order.call.ranks, rank) || own_.contains(name)) return {};
   return Status(Code::kProtocol,
                 "call '" + name + "' of a group is to be run, and was not submitted here");

@@ -7,6 +7,12 @@
 namespace elastic::coordinator {
 namespace {
 
+Status has_joined(const TensorRequest& request) {
+  return Status(Code::kInvalidArgument, "tensor '" + request.name +
+                                            "' is submitted after join was called here; submit it "
+                                            "before, or when join has returned");
+}
+
 std::string name_of(RankRange ranks) {
   if (ranks.count == 1) return "rank " + std::to_string(ranks.first);
   return "ranks " + std::to_string(ranks.first) + " to " + std::to_string(ranks.end() - 1);
@@ -19,6 +25,7 @@ Negotiator::Negotiator(std::size_t bucket_bytes)
 
 Status Negotiator::submit(TensorRequest request) {
   if (Status valid = validate(request); !valid.ok()) return valid;
+  if (joined_in_) return has_joined(request);
   if (leading()) forget_old_buckets();
   NameState& tensor = table_.at(request.name);
   if (tensor.own) {
@@ -39,6 +46,7 @@ Status Negotiator::submit(TensorRequest request) {
 }
 
 Status Negotiator::submit(GroupRequest request) {
+  if (joined_in_) return has_joined(request.request);
   if (Status valid = groups_.submit(request); !valid.ok()) return valid;
   if (leading()) return on_submit_to_group({0, 1}, std::move(request));
   told_blocked_ = false;
@@ -52,7 +60,7 @@ void Negotiator::flush() {
 }
 
 void Negotiator::force_flush() {
-  if (flushed_ == last_sequence_ && rank_ > 0) tell_that_blocked();
+  if (flushed_ == last_sequence_ && rank_ > 0 && !joined_in_) tell_that_blocked();
   if (!leading()) return gathering_.release();
   if (any_rank_waits_for_open_bucket()) close_open_buckets();
   if (flushed_ == last_sequence_) split_blocked_buckets();
@@ -74,6 +82,7 @@ Status Negotiator::on_note(RankRange from, std::span<const std::byte> note) {
       return applied.within(context);
     }
   }
+  if (joined_.has(0)) flush();  // the program here submits nothing of its own
   return {};
 }
 
@@ -83,10 +92,15 @@ Status Negotiator::apply(RankRange from, NoteItem item) {
 }
 
 Status Negotiator::completed(const OrderItem& order) {
+  if (order.last_joined) {
+    joined_in_.reset();
+    return {};
+  }
   if (order.is_of_group()) {
     groups_.completed(order.requests->front()->name);
     return {};
   }
+  if (order.is_neutral && !leading()) return {};
   for (const auto& request : *order.requests) {
     NameState* tensor = table_.find(request->name);
     if (tensor == nullptr || tensor->progress != NameState::Progress::kOrdered) {
@@ -98,6 +112,7 @@ Status Negotiator::completed(const OrderItem& order) {
     tensor->submitted_by_name = false;
     table_.release(*tensor);
   }
+  if (joined_.has(0)) submit_here_what_is_awaited();
   return {};
 }
 
@@ -113,6 +128,7 @@ void Negotiator::restart(int rank, int size, int subtree) {
   notes_.clear();
   gathering_.restart({rank, subtree});
   groups_.restart();
+  joined_.restart(ranks());
   orders_.clear();
   by_id_.clear();
   partly_submitted_.clear();
@@ -133,8 +149,9 @@ void Negotiator::restart(int rank, int size, int subtree) {
   for (auto& [name, tensor] : table_.names()) {
     tensor.forget_submissions_by_name();
     tensor.submitted_by_name = false;
+    tensor.progress = NameState::Progress::kIdle;  // those waiting are submitted again below
+    if (joined_in_) tensor.own.reset();            // it was submitted in the place of others
     if (tensor.own) {
-      tensor.progress = NameState::Progress::kIdle;  // submitted again below
       waiting.push_back(&tensor);
     } else {
       unused.push_back(&tensor);
@@ -149,6 +166,7 @@ void Negotiator::restart(int rank, int size, int subtree) {
     tensor->progress = NameState::Progress::kWaiting;
     leading() ? lead(*tensor) : follow(*tensor);
   }
+  if (joined_in_) tell_joined();
   if (leading()) apply_flush();
 }
 
@@ -180,6 +198,7 @@ void Negotiator::note_submitted(Bucket& bucket) {
 
 void Negotiator::put_in_order(Bucket& bucket) {
   for (NameState* tensor : bucket.tensors) {
+    if (!tensor->own) continue;  // of a follower that has joined
     tensor->progress = NameState::Progress::kOrdered;
     tensor->forget_submissions_by_name();
   }
@@ -188,7 +207,7 @@ void Negotiator::put_in_order(Bucket& bucket) {
   bucket.last_order = ++orders_made_;
   told_blocked_ = false;  // its result lets programs go on
   blocked_.assign(ranks(), false);
-  orders_.push_back({bucket.content, {}});
+  orders_.push_back({bucket.content, {}, {}, joined_in_.has_value()});
 }
 
 void Negotiator::put_in_order(RunInGroup order) {
@@ -196,7 +215,8 @@ void Negotiator::put_in_order(RunInGroup order) {
   blocked_.assign(ranks(), false);
   auto request = std::make_shared<const TensorRequest>(std::move(order.call.request));
   orders_.push_back({std::make_shared<const BucketContent>(BucketContent{std::move(request)}),
-                     std::move(order.mismatch), std::move(order.call.ranks)});
+                     std::move(order.mismatch), std::move(order.call.ranks),
+                     joined_in_.has_value()});
 }
 
 }  // namespace elastic::coordinator

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "coordinator/bucket_builder.hpp"
 #include "coordinator/bucket_table.hpp"
 #include "coordinator/group_orders.hpp"
+#include "coordinator/joined_ranks.hpp"
 #include "coordinator/negotiation_note.hpp"
 #include "coordinator/note_gathering.hpp"
 #include "coordinator/rank_range.hpp"
@@ -26,6 +28,9 @@ struct OrderItem {
   std::shared_ptr<const BucketContent> requests;  ///< for a mismatch, the one submitted here
   std::string mismatch;         ///< not empty: complete the request with kMismatch and this text
   std::vector<int> group = {};  ///< the ranks that make the call, ascending; empty: all
+  /// This rank has joined, and has none of the requests: its input is the neutral element.
+  bool is_neutral = false;
+  std::optional<int> last_joined = {};  ///< all ranks have joined, this one last: the join ends
 
   bool is_mismatch() const { return !mismatch.empty(); }
   bool is_of_group() const { return !group.empty(); }
@@ -55,6 +60,11 @@ class Negotiator {
   /// Submits a call of some ranks, of which this is one. After a `restart` it has to be submitted
   /// again, with the ranks of the new view. Belongs to a view. kInvalidArgument as above.
   Status submit(GroupRequest request);
+  /// This rank has no more data, and submits nothing until all ranks have joined. Until then the
+  /// allreduces and barriers of the others go on without it. Lasts through views, up to the order
+  /// with OrderItem::last_joined. `generation`: of the present view. kInvalidArgument if it has
+  /// joined already. Requires that nothing is under way here.
+  Status join(std::uint64_t generation);
   /// The program on this rank blocks: it submits nothing more until a request is complete.
   void flush();
   /// Called when nothing has happened for long. A follower holds no notes back any longer. If all
@@ -111,7 +121,8 @@ class Negotiator {
   std::vector<Bucket*> idle_buckets();
   void run_if_ready(Bucket& bucket);
   void look_for_mismatch(NameState& tensor);
-  void fail_everywhere(NameState& tensor, std::size_t other_rank);
+  std::string difference(const NameState& tensor) const;
+  void fail_everywhere(NameState& tensor, std::string text);
   Status on_followers_item(RankRange from, NoteItem item);
   Status on_submit_by_name(RankRange from, SubmitByName submission);
   Status on_ready(RankRange from, const BucketReady& ready);
@@ -133,6 +144,19 @@ class Negotiator {
   Status on_run_in_group(RunInGroup order);
   void put_in_order(RunInGroup order);
 
+  // Ranks that have joined.
+  void tell_joined();
+  void end_join(int last);
+  Status on_joined(RankRange from, const Joined& joined);
+  Status on_end_join(const EndJoin& end);
+  bool is_refused(const TensorRequest& request) const;
+  void submit_for_joined(NameState& tensor);
+  void submit_for(std::size_t rank, NameState& tensor);
+  void submit_all_for(std::size_t rank);
+  void submit_here(const TensorRequest& request);
+  void submit_here_if_awaited(NameState& tensor);
+  void submit_here_what_is_awaited();
+
   Status apply(RankRange from, NoteItem item);
 
   int rank_ = -1;
@@ -151,6 +175,8 @@ class Negotiator {
   std::unordered_map<std::uint64_t, Bucket*> by_id_;
   std::unordered_set<Bucket*> partly_submitted_;
 
+  std::optional<std::uint64_t> joined_in_;  // this rank has joined: in this generation
+  JoinedRanks joined_;                      // leader
   GroupOrders groups_;
   NoteWriter notes_;         // leader: to every follower
   NoteGathering gathering_;  // follower: to the leader

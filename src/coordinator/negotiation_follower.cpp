@@ -64,7 +64,8 @@ Status Negotiator::gather(RankRange from, const NoteItem& item) {
     if (!by_id_.contains(ready->bucket)) return {};
     return gathering_.add(from, item, ready->bucket);
   }
-  if (std::holds_alternative<Blocked>(item) || std::holds_alternative<SubmitToGroup>(item)) {
+  if (std::holds_alternative<Blocked>(item) || std::holds_alternative<SubmitToGroup>(item) ||
+      std::holds_alternative<Joined>(item)) {
     return gathering_.add(from, item, 0);
   }
   return Status(Code::kProtocol, "a follower may not send orders");
@@ -76,6 +77,7 @@ Status Negotiator::on_leaders_item(NoteItem item) {
   if (const auto* gone = std::get_if<Dissolve>(&item)) return on_dissolve(*gone);
   if (const auto* mismatch = std::get_if<Mismatch>(&item)) return on_mismatch(*mismatch);
   if (auto* group = std::get_if<RunInGroup>(&item)) return on_run_in_group(std::move(*group));
+  if (const auto* end = std::get_if<EndJoin>(&item)) return on_end_join(*end);
   return Status(Code::kProtocol, "the leader sends only orders");
 }
 
@@ -154,6 +156,7 @@ Status Negotiator::on_run(const Run& run) {
   if (entry == by_id_.end()) return unknown_bucket(run.bucket, "run");
   Bucket& bucket = *entry->second;
   for (const NameState* tensor : bucket.tensors) {
+    if (joined_in_) break;  // the others' bucket
     const bool ready = tensor->submitted_by_name || bucket.said_ready;
     if (!tensor->waiting() || !ready || !tensor->as_planned()) {
       return Status(Code::kProtocol, "bucket " + std::to_string(run.bucket) +
@@ -167,7 +170,8 @@ Status Negotiator::on_run(const Run& run) {
 }
 
 Status Negotiator::on_run_in_group(RunInGroup order) {
-  if (Status submitted = groups_.ordered(order, rank_); !submitted.ok()) return submitted;
+  if (Status submitted = groups_.ordered(order, rank_, joined_in_.has_value()); !submitted.ok())
+    return submitted;
   if (order.call.ranks.back() >= size_) {
     return Status(Code::kProtocol, "a group is to make a call, and one of its ranks is no rank");
   }
@@ -178,6 +182,14 @@ Status Negotiator::on_run_in_group(RunInGroup order) {
 
 Status Negotiator::on_mismatch(const Mismatch& mismatch) {
   NameState* tensor = table_.find(mismatch.name);
+  if (joined_in_) {
+    if (tensor != nullptr && tensor->bucket != nullptr) forget(*tensor->bucket);
+    TensorRequest request{mismatch.name, kAllreduceRequest, ReduceOp::kSum, {}};
+    const auto content = std::make_shared<const BucketContent>(
+        BucketContent{std::make_shared<const TensorRequest>(std::move(request))});
+    orders_.push_back({content, mismatch.text, {}, true});
+    return {};
+  }
   if (tensor == nullptr || !tensor->waiting() || !tensor->submitted_by_name ||
       mismatch.text.empty()) {
     return Status(Code::kProtocol,

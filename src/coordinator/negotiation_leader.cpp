@@ -19,6 +19,7 @@ void Negotiator::tell_followers(const NoteItem& item) {
 }
 
 void Negotiator::lead(NameState& tensor) {
+  if (joined_.any()) submit_for_joined(tensor);
   if (tensor.bucket == nullptr) {
     plan(tensor);
   } else if (!tensor.as_planned()) {
@@ -115,7 +116,7 @@ bool Negotiator::waits_for_itself(const Bucket& bucket) const {
   if (bucket.missing == 0) return false;
   for (std::size_t rank = 1; rank < ranks(); ++rank) {
     const bool whole = bucket.ready[rank] || bucket.submitted_by_name[rank] == bucket.size();
-    if (!whole && !blocked_[rank]) return false;
+    if (!whole && !blocked_[rank] && !joined_.has(rank)) return false;
   }
   return std::any_of(bucket.tensors.begin(), bucket.tensors.end(),
                      [&](const NameState* tensor) { return has_all_ranks(bucket, *tensor); });
@@ -165,7 +166,7 @@ void Negotiator::forget_old_buckets() {
 }
 
 void Negotiator::run_if_ready(Bucket& bucket) {
-  if (bucket.missing > 0) return;
+  if (bucket.missing > 0 || is_refused(*bucket.content->front())) return;
   if (bucket.id == 0) {
     bucket.id = ++last_id_;
     by_id_.emplace(bucket.id, &bucket);
@@ -177,34 +178,51 @@ void Negotiator::run_if_ready(Bucket& bucket) {
   put_in_order(bucket);
 }
 
+/// Lets a tensor fail if the ranks differ, or have joined and cannot be done without, and all have
+/// submitted it.
 void Negotiator::look_for_mismatch(NameState& tensor) {
   // Before the program here has submitted the name, all ranks may be about to change its shape.
-  if (!tensor.waiting() || tensor.submissions_by_name_count == 0) return;
-  const auto other =
-      std::find_if(tensor.submissions_by_name.begin(), tensor.submissions_by_name.end(),
-                   [&](const auto& submitted) { return submitted && *submitted != *tensor.own; });
-  if (other == tensor.submissions_by_name.end()) return;
+  if (!tensor.waiting()) return;
+  const bool refused = is_refused(*tensor.own);
+  const bool differs =
+      std::any_of(tensor.submissions_by_name.begin(), tensor.submissions_by_name.end(),
+                  [&](const auto& submitted) { return submitted && *submitted != *tensor.own; });
+  if (!refused && !differs) return;
   // Followers say that a known bucket is ready as a whole. Once it is dissolved, they submit their
   // requests by name.
   if (tensor.bucket != nullptr && tensor.bucket->id != 0) {
     dissolve({tensor.bucket});
     apply_flush();
   }
-  if (tensor.submissions_by_name_count + 1 == ranks()) {
-    fail_everywhere(tensor, static_cast<std::size_t>(other - tensor.submissions_by_name.begin()));
-  }
+  if (tensor.submissions_by_name_count + 1 < ranks()) return;
+  fail_everywhere(tensor, refused ? joined_.refusal(*tensor.own) : difference(tensor));
 }
 
-void Negotiator::fail_everywhere(NameState& tensor, std::size_t other_rank) {
-  Mismatch mismatch{*tensor.name, "tensor '" + *tensor.name + "': rank 0 submitted " +
-                                      describe(*tensor.own) + "; rank " +
-                                      std::to_string(other_rank) + " submitted " +
-                                      describe(*tensor.submissions_by_name[other_rank])};
+/// Two different requests, of ranks that have not joined.
+std::string Negotiator::difference(const NameState& tensor) const {
+  std::size_t first = 0;
+  while (joined_.has(first)) ++first;
+  const auto request_of = [&](std::size_t rank) {
+    return rank == 0 ? tensor.own : tensor.submissions_by_name[rank];
+  };
+  std::size_t other = first + 1;
+  while (other + 1 < ranks() && (joined_.has(other) || *request_of(other) == *request_of(first))) {
+    ++other;
+  }
+  return "tensor '" + *tensor.name + "': rank " + std::to_string(first) + " submitted " +
+         describe(*request_of(first)) + "; rank " + std::to_string(other) + " submitted " +
+         describe(*request_of(other));
+}
+
+void Negotiator::fail_everywhere(NameState& tensor, std::string text) {
+  Mismatch mismatch{*tensor.name, std::move(text)};
   tensor.progress = NameState::Progress::kOrdered;
   tensor.forget_submissions_by_name();
   tell_followers(mismatch);
-  orders_.push_back(
-      {std::make_shared<const BucketContent>(BucketContent{tensor.own}), std::move(mismatch.text)});
+  orders_.push_back({std::make_shared<const BucketContent>(BucketContent{tensor.own}),
+                     std::move(mismatch.text),
+                     {},
+                     joined_in_.has_value()});
   if (tensor.bucket != nullptr) {
     dissolve({tensor.bucket});
     apply_flush();
@@ -217,6 +235,11 @@ Status Negotiator::on_followers_item(RankRange from, NoteItem item) {
   const bool blocked = std::holds_alternative<Blocked>(item);
   std::fill_n(blocked_.begin() + from.first, from.count, blocked);
   if (blocked) return {};
+  for (int rank = from.first; joined_.any() && rank < from.end(); ++rank) {
+    if (!joined_.has(static_cast<std::size_t>(rank))) continue;
+    return Status(Code::kProtocol,
+                  "rank " + std::to_string(rank) + " has joined, and submits something");
+  }
   if (auto* submission = std::get_if<SubmitByName>(&item)) {
     return on_submit_by_name(from, std::move(*submission));
   }
@@ -224,6 +247,7 @@ Status Negotiator::on_followers_item(RankRange from, NoteItem item) {
   if (auto* call = std::get_if<SubmitToGroup>(&item)) {
     return on_submit_to_group(from, std::move(call->call));
   }
+  if (const auto* joined = std::get_if<Joined>(&item)) return on_joined(from, *joined);
   return Status(Code::kProtocol, "a follower may not send orders");
 }
 
@@ -232,7 +256,7 @@ Status Negotiator::on_submit_to_group(RankRange from, GroupRequest request) {
     return Status(Code::kProtocol,
                   "rank " + std::to_string(request.ranks.back()) + " of a group is no rank");
   }
-  Result<std::optional<RunInGroup>> order = groups_.submitted(from, std::move(request));
+  Result<std::optional<RunInGroup>> order = groups_.submitted(from, std::move(request), joined_);
   if (!order.ok() || !order.value()) return order.status();
   tell_followers(*order.value());
   put_in_order(*std::move(order).value());
@@ -240,6 +264,7 @@ Status Negotiator::on_submit_to_group(RankRange from, GroupRequest request) {
 }
 
 Status Negotiator::on_submit_by_name(RankRange from, SubmitByName submission) {
+  if (joined_.has(0)) submit_here(submission.request);
   NameState& tensor = table_.at(submission.request.name);
   Bucket* bucket = tensor.bucket;
   tensor.submissions_by_name.resize(ranks());
@@ -276,6 +301,11 @@ Status Negotiator::on_ready(RankRange from, const BucketReady& ready) {
     return Status(Code::kProtocol, "bucket " + std::to_string(ready.bucket) +
                                        " does not exist and is reported ready");
   }
+  if (joined_.has(0)) {
+    const std::shared_ptr<const BucketContent> content = entry->second->content;
+    for (const auto& request : *content) submit_here(*request);
+    if (!by_id_.contains(ready.bucket)) return {};
+  }
   Bucket& bucket = *entry->second;
   const auto end = static_cast<std::size_t>(from.end());
   for (auto rank = static_cast<std::size_t>(from.first); rank < end; ++rank) {
@@ -287,6 +317,7 @@ Status Negotiator::on_ready(RankRange from, const BucketReady& ready) {
     bucket.missing -= bucket.size();
   }
   run_if_ready(bucket);
+  if (is_refused(*bucket.content->front())) look_for_mismatch(*bucket.tensors.front());
   return {};
 }
 

@@ -11,7 +11,7 @@ namespace {
 // A note is a version byte and items; an item is the index of its type in NoteItem, then its
 // members. Numbers are LEB128 (base 128, low digits first, the high bit set in all bytes but the
 // last). Strings and lists are preceded by their length.
-constexpr std::uint8_t kVersion = 3;
+constexpr std::uint8_t kVersion = 4;
 /// Bounds the memory that a malformed note takes.
 constexpr std::size_t kMaxRanks = 1'000'000;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
@@ -83,6 +83,8 @@ class Encoder {
     call(item.call);
     text(std::string_view(item.mismatch).substr(0, kMaxTextBytes));
   }
+  void operator()(const Joined& item) { number(item.generation); }
+  void operator()(const EndJoin& item) { number(static_cast<std::uint64_t>(item.last)); }
 
  private:
   std::vector<std::byte>& bytes_;
@@ -192,6 +194,11 @@ class Decoder {
     }
     return value;
   }
+  int rank() {
+    const std::uint64_t value = number();
+    if (!failed() && value >= kMaxRanks) fail(std::to_string(value) + " is no rank");
+    return failed() ? 0 : static_cast<int>(value);
+  }
   NoteItem item();
 
  private:
@@ -240,6 +247,10 @@ NoteItem Decoder::item() {
       run.mismatch = text(kMaxTextBytes);
       return run;
     }
+    case 9:
+      return Joined{number()};
+    case 10:
+      return EndJoin{rank()};
     default:
       if (!failed()) fail("there is no item of type " + std::to_string(type));
       return BucketReady{};

@@ -67,8 +67,19 @@ struct RunInGroup {
   bool operator==(const RunInGroup&) const = default;
 };
 
+/// To the leader: this rank has joined. It submits nothing more until all ranks have.
+struct Joined {
+  std::uint64_t generation = 0;  ///< of the view in which it did; told again in later views
+  bool operator==(const Joined&) const = default;
+};
+/// From the leader: next in the order, the join ends, as all ranks have joined.
+struct EndJoin {
+  int last = 0;  ///< the rank that joined last
+  bool operator==(const EndJoin&) const = default;
+};
+
 using NoteItem = std::variant<SubmitByName, BucketReady, Dissolve, Define, Run, Mismatch, Blocked,
-                              SubmitToGroup, RunInGroup>;
+                              SubmitToGroup, RunInGroup, Joined, EndJoin>;
 
 /// Packs items into as few notes as possible within the limit of the links. Owned by a Negotiator.
 class NoteWriter {

@@ -11,6 +11,7 @@ void NoteGathering::restart(RankRange ranks) {
   ready_.clear();
   blocked_.assign(static_cast<std::size_t>(ranks.count), false);
   blocked_count_ = 0;
+  end_join();
   at_once_ = false;
   notes_.clear();
 }
@@ -23,10 +24,11 @@ Status NoteGathering::add(RankRange from, const NoteItem& item, std::uint64_t bu
   if (std::holds_alternative<Blocked>(item)) {
     set_blocked(from, true);
     if (at_once_) write(from, item);
-    if (blocked_count_ == ranks_.count) release();  // no rank says more
+    if (blocked_count_ + joined_count_ == ranks_.count) release();  // no rank says more
     return {};
   }
   set_blocked(from, false);
+  if (std::holds_alternative<Joined>(item)) return note_joined(from, item);
   if (std::holds_alternative<SubmitToGroup>(item)) {
     write(from, item);
     return {};
@@ -42,7 +44,7 @@ Status NoteGathering::add(RankRange from, const NoteItem& item, std::uint64_t bu
     let_go(others);
   }
   if (at_once_ || differs || word.at_once) let_go(word);
-  if (word.count < ranks_.count) return {};
+  if (!is_said_by_all(word)) return {};
   conclude(word);
   if (submission != nullptr) {
     by_name_.erase(submission->request.name);
@@ -50,6 +52,32 @@ Status NoteGathering::add(RankRange from, const NoteItem& item, std::uint64_t bu
     ready_.erase(bucket);
   }
   return {};
+}
+
+/// The ranks that have joined have nothing under way, so they are in no word that waits here.
+Status NoteGathering::note_joined(RankRange from, const NoteItem& item) {
+  const auto begin = joined_.begin() + (from.first - ranks_.first);
+  if (std::find(begin, begin + from.count, true) != begin + from.count) {
+    return Status(Code::kProtocol, "a rank has joined twice");
+  }
+  std::fill_n(begin, from.count, true);
+  joined_count_ += from.count;
+  write(from, item);
+  for (auto& [name, word] : by_name_) {
+    if (is_said_by_all(word)) conclude(word);
+  }
+  for (auto& [bucket, word] : ready_) {
+    if (is_said_by_all(word)) conclude(word);
+  }
+  const auto is_concluded = [this](const auto& entry) { return is_said_by_all(entry.second); };
+  std::erase_if(by_name_, is_concluded);
+  std::erase_if(ready_, is_concluded);
+  return {};
+}
+
+void NoteGathering::end_join() {
+  joined_.assign(static_cast<std::size_t>(ranks_.count), false);
+  joined_count_ = 0;
 }
 
 void NoteGathering::release() {
@@ -104,14 +132,14 @@ void NoteGathering::let_go(Word& word) {
   word.held.clear();
 }
 
-/// All ranks have said it.
+/// All ranks have said it, but for those that have joined.
 void NoteGathering::conclude(Word& word) {
   const bool alike =
       !word.parted && std::all_of(word.held.begin(), word.held.end(), [&](const auto& said) {
         return said.second == word.held.front().second;
       });
   if (!alike) return let_go(word);
-  write(ranks_, word.held.front().second);
+  write_from_all(word.held.front().second);
 }
 
 void NoteGathering::set_blocked(RankRange from, bool blocked) {
@@ -119,6 +147,17 @@ void NoteGathering::set_blocked(RankRange from, bool blocked) {
   const auto before = static_cast<int>(std::count(begin, begin + from.count, true));
   std::fill_n(begin, from.count, blocked);
   blocked_count_ += (blocked ? from.count : 0) - before;
+}
+
+/// All ranks say it, but for those that have joined.
+void NoteGathering::write_from_all(const NoteItem& item) {
+  if (joined_count_ == 0) return write(ranks_, item);
+  for (int first = 0; first < ranks_.count;) {
+    const auto begin = joined_.begin() + first;
+    const auto count = static_cast<int>(std::find(begin, joined_.end(), true) - begin);
+    if (count > 0) write({ranks_.first + first, count}, item);
+    first += count + 1;
+  }
 }
 
 void NoteGathering::write(RankRange from, const NoteItem& item) {

@@ -19,9 +19,10 @@ namespace elastic::coordinator {
 /// reads more notes about a bucket than it has children, unless ranks differ.
 ///
 /// The leader needs the word of every rank to order a bucket, or to let a tensor fail. So a word
-/// waits here until all ranks of the subtree have said it. Two do not wait:
+/// waits here until all ranks of the subtree have said it. Three do not wait:
 /// - The submission by name of a tensor in a known bucket. The leader may have to dissolve that
 ///   bucket, and only then do the ranks that said it is ready submit the tensor by name.
+/// - That a rank has joined. From then on no word waits for that rank.
 /// - Any word once nothing has happened for long (`release`), up to the next order. Programs may
 ///   wait for each other, and the leader has to learn which ranks lack which tensors.
 ///
@@ -31,8 +32,8 @@ class NoteGathering {
   /// Forgets everything, and gathers the words of `ranks`. Those of a single rank go on at once.
   void restart(RankRange ranks);
 
-  /// `from` say `item`: SubmitByName, BucketReady, Blocked, or SubmitToGroup, which does not wait:
-  /// the ranks of a group may be in many subtrees. `bucket` is the id of the bucket that
+  /// `from` say `item`: SubmitByName, BucketReady, Blocked, Joined, or SubmitToGroup, which does
+  /// not wait: the ranks of a group may be in many subtrees. `bucket` is the id of the bucket that
   /// it is about, 0 if that is not known. kProtocol if one of the ranks has said it already.
   Status add(RankRange from, const NoteItem& item, std::uint64_t bucket);
   /// Nothing has happened for long: words no longer wait, up to the next order.
@@ -41,6 +42,8 @@ class NoteGathering {
   void ordered(const Bucket& bucket);
   /// A call of a group is next in the order.
   void ordered();
+  /// All ranks have joined, and none has any more.
+  void end_join();
   /// The bucket no longer exists. The leader ignores which ranks said that it is ready.
   void dissolved(std::uint64_t bucket) { ready_.erase(bucket); }
 
@@ -58,16 +61,21 @@ class NoteGathering {
   };
 
   Status note_said(Word& word, RankRange from) const;
+  Status note_joined(RankRange from, const NoteItem& item);
+  bool is_said_by_all(const Word& word) const { return word.count + joined_count_ >= ranks_.count; }
   void let_go(Word& word);
   void conclude(Word& word);
   void set_blocked(RankRange from, bool blocked);
   void write(RankRange from, const NoteItem& item);
+  void write_from_all(const NoteItem& item);
 
   RankRange ranks_;
   std::unordered_map<std::string, Word> by_name_;
   std::unordered_map<std::uint64_t, Word> ready_;  // by bucket
   std::vector<bool> blocked_;                      // by place in the subtree
   int blocked_count_ = 0;
+  std::vector<bool> joined_;  // by place in the subtree
+  int joined_count_ = 0;
   bool at_once_ = false;  // nothing waits up to the next order
   std::vector<std::pair<RankRange, NoteWriter>> notes_;
 };

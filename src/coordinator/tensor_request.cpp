@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/dtype_names.hpp"
+#include "base/join_name.hpp"
 #include "base/rank_list.hpp"
 #include "base/reduce_ops.hpp"
 
@@ -14,9 +15,19 @@ namespace elastic::coordinator {
 namespace {
 
 std::string name_of_kind(std::uint8_t kind) {
-  static constexpr std::array kNames = {"allreduce", "broadcast", "allgather", "reduce_scatter",
-                                        "barrier",   "alltoall",  "gather",    "scatter",
-                                        "reduce",    "scan",      "message"};
+  static constexpr std::array kNames = {"allreduce",
+                                        "broadcast",
+                                        "allgather",
+                                        "reduce_scatter",
+                                        "barrier",
+                                        "alltoall",
+                                        "gather",
+                                        "scatter",
+                                        "reduce",
+                                        "scan",
+                                        "message",
+                                        "join",
+                                        "call without a name"};
   return kind < kNames.size() ? kNames[kind] : "call of kind " + std::to_string(kind);
 }
 
@@ -77,10 +88,17 @@ Status validate(const TensorRequest& request) {
   return {};
 }
 
+TensorRequest join_request() {
+  return {kJoinName, kJoinRequest, ReduceOp::kMax, {{DType::kI64, 1}}};
+}
+
 std::string describe(const TensorRequest& request) {
   constexpr std::size_t kShown = 8;
   std::string text = name_of_kind(request.kind);
-  if (request.kind == kBarrierRequest) return text;
+  if (request.kind == kBarrierRequest || request.kind == kJoinRequest ||
+      request.kind == kUnnamedRequest) {
+    return text;
+  }
   if (request.kind == kMessageRequest) {
     return text + " of " + dtype_name(request.tensors.front().dtype);
   }

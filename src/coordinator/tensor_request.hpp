@@ -26,7 +26,15 @@ enum RequestKind : std::uint8_t {
   kReduceRequest,
   kScanRequest,
   kMessageRequest,
+  kJoinRequest,
+  kUnnamedRequest,  ///< of a group, whose ranks compare their calls themselves
 };
+
+/// Whether calls of this kind go on without the ranks that have joined: a neutral element stands
+/// for their input.
+constexpr bool goes_on_without_joined(std::uint8_t kind) {
+  return kind == kAllreduceRequest || kind == kBarrierRequest;
+}
 
 /// The shape of one tensor, as far as the ranks have to agree on it before the call: where they may
 /// differ in count, it is 0. The call itself compares the rest.
@@ -62,6 +70,9 @@ inline constexpr std::uint64_t kMaxTensorElements = std::uint64_t{1} << 44;
 
 /// kInvalidArgument if the request has no name or no tensors, or exceeds the bounds above.
 Status validate(const TensorRequest& request);
+
+/// The request of `join`, which has one name in the whole job: a rank joins once at a time.
+TensorRequest join_request();
 
 /// "allreduce of 10 f32, sum"
 std::string describe(const TensorRequest& request);

@@ -108,6 +108,10 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
     finish_groups();
   }
 
+  JoinOutcome join();
+  /// The joins that have ended here: the same on all members.
+  std::uint64_t joins() const { return joins_.load(); }
+
   // For groups. `peer` is one of `members`.
   Work send(const coordinator::Members& members, const ConstTensorView& data, const Root& peer,
             int tag);
@@ -164,6 +168,7 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   std::shared_ptr<Groups> groups_;
   runtime::Messages messages_;
   runtime::CallQueue queue_{[this] { coordinator().flush(); }};
+  std::atomic<std::uint64_t> joins_{0};
   std::atomic<std::uint64_t> seen_generation_{0};
   mutable Mutex mutex_;
   Contributors seen_ ELASTIC_GUARDED_BY(mutex_);  // of generation seen_generation_

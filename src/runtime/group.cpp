@@ -44,7 +44,7 @@ class BorrowedOperation final : public Operation {
 /// Calls without a name agree on no more than that there is one: the ranks of the group compare the
 /// calls themselves.
 coordinator::TensorRequest unnamed_request() {
-  return {{}, coordinator::kBarrierRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
+  return {{}, coordinator::kUnnamedRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
 }
 
 std::uint64_t hash_of_workers(const std::vector<WorkerId>& workers) {
@@ -74,8 +74,12 @@ std::string Group::Impl::name_of(std::span<const GroupRule> rules) {
 }
 
 /// Applies the rules if the roster is another one. Calls without a name are counted from 0 then, by
-/// all members.
+/// all members, and after each join: a member that had joined has not made those of the others.
 Group::Impl::Membership& Group::Impl::renew() const {
+  if (const std::uint64_t joins = job_.joins(); joins != membership_.joins) {
+    membership_.joins = joins;
+    membership_.calls = 0;
+  }
   auto roster = job_.control().roster();
   if (roster == membership_.roster) return membership_;
   auto workers = std::make_shared<std::vector<WorkerId>>();

@@ -80,7 +80,8 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
     std::shared_ptr<const std::vector<WorkerId>> workers;
     std::shared_ptr<const coordinator::Members> present;  ///< in the view last looked at
     std::string prefix;                                   ///< of the names of its calls
-    std::uint64_t calls = 0;                              ///< without a name
+    std::uint64_t calls = 0;                              ///< without a name, since the latest join
+    std::uint64_t joins = 0;                              ///< Context::Impl::joins
   };
 
   Membership& renew() const ELASTIC_REQUIRES(mutex_);

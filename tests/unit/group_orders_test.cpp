@@ -38,6 +38,25 @@ TEST(GroupOrdersTest, NamesTwoRanksThatDiffer) {
       "submitted allreduce of 4 f32, sum, for ranks 0-2");
 }
 
+TEST(GroupOrdersTest, WaitsForNoRankThatHasJoined) {
+  GroupOrders leader;
+  JoinedRanks joined;
+  joined.restart(8);
+  GroupRequest gather = call_of({1, 4}, "gather");
+  gather.request.kind = kAllgatherRequest;
+  EXPECT_FALSE(leader.submitted({1}, call_of({1, 4, 6}), joined).value());
+  EXPECT_FALSE(leader.submitted({1}, gather, joined).value());
+  EXPECT_FALSE(leader.submitted({2}, call_of({2, 6}, "other"), joined).value());
+  ASSERT_TRUE(joined.add(4, 1).ok());
+  const auto refused = leader.complete_but_for(joined);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_NE(refused.front().mismatch.find("rank 4 has called join"), std::string::npos);
+  const auto order = leader.submitted({6}, call_of({1, 4, 6}), joined).value();
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->mismatch, "");
+  EXPECT_TRUE(GroupOrders().ordered(*order, 4, true).ok());
+}
+
 TEST(GroupOrdersTest, RefusesStrangersAndSubmissionsTwice) {
   GroupOrders leader;
   EXPECT_FALSE(leader.submitted({0}, call_of({0, 1})).value());

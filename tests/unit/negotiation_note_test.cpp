@@ -28,7 +28,9 @@ std::vector<NoteItem> one_of_each() {
       Mismatch{"conv1", "rank 0 said this; rank 1 said that"},
       Blocked{},
       SubmitToGroup{{{"g", kBroadcastRequest, ReduceOp::kSum, {{DType::kF64, 7}}}, {0, 3, 300}}},
-      RunInGroup{{{"h", kBarrierRequest, ReduceOp::kSum, {{DType::kU8, 0}}}, {2}}, "why"}};
+      RunInGroup{{{"h", kBarrierRequest, ReduceOp::kSum, {{DType::kU8, 0}}}, {2}}, "why"},
+      Joined{300},
+      EndJoin{129}};
 }
 
 std::vector<std::byte> encode(const std::vector<NoteItem>& items) {
@@ -79,23 +81,23 @@ TEST(NegotiationNote, IsRefusedWithUnknownValues) {
     return !read_note(std::as_bytes(std::span(bytes))).ok();
   };
   EXPECT_TRUE(refused({1, 4, 1}));                                               // version
-  EXPECT_TRUE(refused({3, 9, 1}));                                               // type
-  EXPECT_TRUE(refused({3, 1, 0}));                                               // bucket 0
-  EXPECT_TRUE(refused({3, 3, 1, 0}));                                            // empty bucket
-  EXPECT_FALSE(refused({3, 0, 1, 'a', 0, 11, 1, 2, 1}));                         // op, the last
-  EXPECT_TRUE(refused({3, 0, 1, 'a', 0, 12, 1, 2, 1}));                          // op
-  EXPECT_TRUE(refused({3, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // bits of floats
-  EXPECT_TRUE(refused({3, 0, 1, 'a', 0, 11, 1, 7, 1}));                          // i64's Adasum
-  EXPECT_FALSE(refused({3, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last
-  EXPECT_TRUE(refused({3, 0, 1, 'a', 0, 0, 1, 13, 1}));                          // dtype
-  EXPECT_TRUE(refused({3, 0, 1, 'a', 0, 1, 1, 12, 1}));                          // bools' average
-  EXPECT_TRUE(refused({3, 0, 0, 0, 0, 1, 2, 1}));                                // no name
-  EXPECT_TRUE(refused({3, 0, 1, 'a', 0, 0, 0}));                                 // no tensors
-  EXPECT_TRUE(refused({3, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2}));  // 65 bits
-  EXPECT_FALSE(refused({3, 0, 1, 'a', 0, 0, 1, 2, 1}));
-  EXPECT_FALSE(refused({3, 7, 1, 'a', 0, 0, 1, 2, 1, 2, 1, 4}));  // ranks 0 and 4
-  EXPECT_TRUE(refused({3, 7, 1, 'a', 0, 0, 1, 2, 1, 0}));         // no ranks
-  EXPECT_TRUE(refused({3, 7, 1, 'a', 0, 0, 1, 2, 1, 2, 1, 0}));   // a rank twice
+  EXPECT_TRUE(refused({4, 11, 1}));                                              // type
+  EXPECT_TRUE(refused({4, 1, 0}));                                               // bucket 0
+  EXPECT_TRUE(refused({4, 3, 1, 0}));                                            // empty bucket
+  EXPECT_FALSE(refused({4, 0, 1, 'a', 0, 11, 1, 2, 1}));                         // op, the last
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 12, 1, 2, 1}));                          // op
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // bits of floats
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 11, 1, 7, 1}));                          // i64's Adasum
+  EXPECT_FALSE(refused({4, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 0, 1, 13, 1}));                          // dtype
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 1, 1, 12, 1}));                          // bools' average
+  EXPECT_TRUE(refused({4, 0, 0, 0, 0, 1, 2, 1}));                                // no name
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 0, 0}));                                 // no tensors
+  EXPECT_TRUE(refused({4, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2}));  // 65 bits
+  EXPECT_FALSE(refused({4, 0, 1, 'a', 0, 0, 1, 2, 1}));
+  EXPECT_FALSE(refused({4, 7, 1, 'a', 0, 0, 1, 2, 1, 2, 1, 4}));  // ranks 0 and 4
+  EXPECT_TRUE(refused({4, 7, 1, 'a', 0, 0, 1, 2, 1, 0}));         // no ranks
+  EXPECT_TRUE(refused({4, 7, 1, 'a', 0, 0, 1, 2, 1, 2, 1, 0}));   // a rank twice
 }
 
 TEST(NegotiationNote, IsSplitBeforeItIsTooLargeForALink) {
@@ -121,12 +123,12 @@ TEST(NegotiationNote, IsSplitBeforeItIsTooLargeForALink) {
 std::vector<std::byte> random_bytes(std::mt19937& random) {
   std::vector<std::byte> bytes(random() % 64);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 256);
-  if (!bytes.empty()) bytes[0] = std::byte{3};
+  if (!bytes.empty()) bytes[0] = std::byte{4};
   // Small values are more often meaningful.
   if (random() % 2 == 0) {
     for (std::byte& byte : bytes)
       byte = std::byte{std::to_integer<unsigned char>(byte)} & std::byte{7};
-    if (!bytes.empty()) bytes[0] = std::byte{3};
+    if (!bytes.empty()) bytes[0] = std::byte{4};
   }
   return bytes;
 }
@@ -161,7 +163,9 @@ TEST(NegotiationNote, DamagedNotesNeverDoHarm) {
       encode({BucketReady{1}, BucketReady{2}}),
       encode({Define{1, {kConv, kGroup}}, coordinator::Run{1}}),
       encode({coordinator::Run{1}, Dissolve{1}}),
-      encode({Mismatch{"conv1", "text"}})};
+      encode({Mismatch{"conv1", "text"}}),
+      encode({Joined{7}}),
+      encode({EndJoin{3}})};
   for (int round = 0; round < 5000; ++round) {
     Negotiator negotiator(1000);
     // The leader, a follower, and one that gathers the notes of the rank behind it.
@@ -175,6 +179,7 @@ TEST(NegotiationNote, DamagedNotesNeverDoHarm) {
         EXPECT_TRUE(submitted.ok() || submitted.code() == Code::kInvalidArgument);
       }
       if (random() % 4 == 0) negotiator.flush();
+      if (random() % 9 == 0) (void)negotiator.join(7);
       auto note = notes[random() % notes.size()];
       if (random() % 2 == 0) {
         note[random() % note.size()] ^= static_cast<std::byte>(1u << random() % 8);

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMany = 100;
 
 std::string text_of(const OrderItem& order) {
+  if (order.last_joined) return "join " + std::to_string(*order.last_joined);
   if (order.is_mismatch()) return "!" + order.mismatch;
   std::string text;
   for (const auto& request : *order.requests) {
@@ -83,7 +84,17 @@ std::vector<int> NegotiationSimulator::group_of(const TensorRequest& request) co
   return ranks;
 }
 
+bool NegotiationSimulator::Worker::waits() const {
+  const TensorRequest& next = program.front();
+  return outstanding.contains(next.name) || outstanding.contains(kJoin.name) ||
+         (next == kJoin && !outstanding.empty());
+}
+
 void NegotiationSimulator::submit(Worker& worker, const TensorRequest& request) {
+  if (request == kJoin) {
+    EXPECT_TRUE(worker.negotiator.join(generation_).ok());
+    return;
+  }
   std::vector<int> ranks = group_of(request);
   const Status submitted = ranks.empty()
                                ? worker.negotiator.submit(request)
@@ -103,7 +114,7 @@ std::vector<NegotiationSimulator::Event> NegotiationSimulator::possible() const 
   std::vector<Event> events;
   for (std::size_t rank = 0; rank < size(); ++rank) {
     const Worker& worker = *workers_[rank];
-    if (!worker.program.empty()) {
+    if (!worker.program.empty() && !worker.waits()) {
       events.push_back({Event::Kind::kSubmit, rank});
       if (random_flushes_ && rank > 0) events.push_back({Event::Kind::kFlush, rank});
       if (random_force_flushes_) events.push_back({Event::Kind::kForceFlush, rank});
@@ -167,6 +178,7 @@ void NegotiationSimulator::happen(const Event& event) {
     case Event::Kind::kSubmit: {
       TensorRequest request = std::move(worker.program.front());
       worker.program.pop_front();
+      worker.blocked = false;
       submit(worker, request);
       worker.outstanding.emplace(request.name, request);
       break;
@@ -196,7 +208,7 @@ void NegotiationSimulator::complete(Worker& worker) {
   worker.taken.pop_front();
   ++worker.position;
   for (const auto& request : *order.requests) {
-    if (!makes(worker, *request)) continue;
+    if (order.is_neutral || !makes(worker, *request)) continue;
     const auto at = worker.outstanding.find(request->name);
     if (at == worker.outstanding.end()) {
       ADD_FAILURE() << request->name << " is ordered and not submitted";
@@ -242,6 +254,7 @@ void NegotiationSimulator::change_view(const std::vector<std::size_t>& survivors
   std::vector<std::unique_ptr<Worker>> members;
   for (const std::size_t rank : survivors) members.push_back(std::move(workers_.at(rank)));
   links_.clear();
+  ++generation_;
   std::size_t position = 0;
   for (const auto& member : members) position = std::max(position, member->position);
   for (auto& member : members) {

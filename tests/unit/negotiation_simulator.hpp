@@ -29,6 +29,9 @@ constexpr bool links_all(unsigned seed) {
 ///
 /// A request whose name begins with "even/" or "odd/" is a call of a group: only workers that began
 /// with such a rank submit it.
+///
+/// `kJoin` in a program is a call of join: it waits for the requests before it, and those behind it
+/// for its end. So does a request for an earlier one with the same name.
 class NegotiationSimulator {
  public:
   using Program = std::vector<TensorRequest>;
@@ -58,7 +61,8 @@ class NegotiationSimulator {
   void change_view(const std::vector<std::size_t>& survivors, std::size_t joiners);
 
   /// Orders completed by `rank` since the last call with this rank: "a+b" for a bucket, "!" and the
-  /// text for a mismatch. The same for all ranks, checked here.
+  /// text for a mismatch, "join 2" for a join in which rank 2 was last. The same for all ranks,
+  /// checked here.
   std::vector<std::string> take_history();
   /// Notes sent since the last call, by sender.
   std::vector<std::size_t> take_note_counts();
@@ -87,6 +91,8 @@ class NegotiationSimulator {
     std::size_t notes = 0;
     std::size_t read = 0;
     bool blocked = true;
+    /// Whether its program waits before it submits the next request.
+    bool waits() const;
     std::size_t entered() const { return position + taken.size(); }
   };
   struct Event {
@@ -112,9 +118,13 @@ class NegotiationSimulator {
   bool all_linked_;
   bool random_flushes_ = false;
   bool random_force_flushes_ = false;
+  std::uint64_t generation_ = 1;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<std::vector<std::byte>>> links_;
 };
+
+/// A call of join.
+inline const TensorRequest kJoin = join_request();
 
 TensorRequest floats(std::string name, std::uint64_t count, ReduceOp op = ReduceOp::kSum);
 

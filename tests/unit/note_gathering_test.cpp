@@ -29,6 +29,8 @@ std::string taken(NoteGathering& gathering) {
         text += ": ready " + std::to_string(ready->bucket);
       } else if (const auto* submission = std::get_if<SubmitByName>(&item)) {
         text += ": " + submission->request.name;
+      } else if (const auto* joined = std::get_if<Joined>(&item)) {
+        text += ": joined in " + std::to_string(joined->generation);
       } else {
         text += ": blocked";
       }
@@ -48,6 +50,7 @@ class NoteGatheringTest : public ::testing::Test {
   void submit(RankRange from, const TensorRequest& request, std::uint64_t bucket = 0) {
     EXPECT_TRUE(gathering.add(from, SubmitByName{request}, bucket).ok());
   }
+  void join(RankRange from) { EXPECT_TRUE(gathering.add(from, Joined{3}, 0).ok()); }
   void block(RankRange from) { EXPECT_TRUE(gathering.add(from, Blocked{}, 0).ok()); }
   std::string taken() { return coordinator::taken(gathering); }
 
@@ -145,6 +148,26 @@ TEST_F(NoteGatheringTest, HoldsAgainAfterTheNextOrder) {
   EXPECT_EQ(taken(), "");
   ready({5, 3});
   EXPECT_EQ(taken(), "4-7: ready 1");
+}
+
+TEST_F(NoteGatheringTest, WaitsForNoRankThatHasJoined) {
+  ready({4});
+  ready({7});
+  submit({4}, tensor("a"));
+  join({6});
+  EXPECT_EQ(taken(), "6: joined in 3");
+  ready({5});
+  EXPECT_EQ(taken(), "4-5: ready 1; 7: ready 1");
+  submit({7}, tensor("a"));
+  join({5});  // the last that "a" waited for
+  EXPECT_EQ(taken(), "5: joined in 3; 4: a; 7: a");
+  EXPECT_EQ(gathering.add({5}, Joined{3}, 0).code(), Code::kProtocol);
+  gathering.end_join();
+  ready({4}, 2);
+  ready({7}, 2);
+  EXPECT_EQ(taken(), "");
+  ready({5, 2}, 2);
+  EXPECT_EQ(taken(), "4-7: ready 2");
 }
 
 TEST_F(NoteGatheringTest, RefusesWhatARankHasSaidAlready) {

@@ -70,6 +70,14 @@ TEST_F(StallsTest, SaysWhatEachIsIn) {
                           "1.0 s; rank 2 is in no call"));
 }
 
+TEST_F(StallsTest, AMemberInJoinIsWaitedForOnlyInACallWithoutAName) {
+  const Heartbeat joined = member(20, "", "elastic.join");
+  EXPECT_THAT(look({joined, member(20, ""), joined}, 5000), IsEmpty());
+  EXPECT_THAT(look({joined, member(20, "", "grad"), member(20, "", "grad")}, 5000), IsEmpty());
+  EXPECT_THAT(look({member(20, "allreduce"), joined}, 1100),
+              ElementsAre("rank 0 waits in allreduce #21, rank 1 in join, for 1.0 s"));
+}
+
 TEST_F(StallsTest, FailsAfterTheTimeout) {
   limits_ = {Milliseconds(0), Milliseconds(2000)};
   const std::vector<Heartbeat> members{member(20, ""), member(20, "", "grad")};

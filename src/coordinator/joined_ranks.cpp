@@ -1,0 +1,36 @@
+#include "coordinator/joined_ranks.hpp"
+
+#include "base/rank_list.hpp"
+
+namespace elastic::coordinator {
+
+void JoinedRanks::restart(std::size_t ranks) {
+  joined_in_.assign(ranks, std::nullopt);
+  count_ = 0;
+  last_ = -1;
+}
+
+Status JoinedRanks::add(int rank, std::uint64_t generation) {
+  const auto at = static_cast<std::size_t>(rank);
+  if (rank < 0 || at >= joined_in_.size() || joined_in_[at]) {
+    return Status(Code::kProtocol, "rank " + std::to_string(rank) + " joins twice, or is no rank");
+  }
+  joined_in_[at] = generation;
+  ++count_;
+  if (last_ < 0 || *joined_in_[static_cast<std::size_t>(last_)] <= generation) last_ = rank;
+  return {};
+}
+
+std::string JoinedRanks::refusal(const TensorRequest& request) const {
+  std::vector<std::size_t> ranks;
+  for (std::size_t rank = 0; rank < joined_in_.size(); ++rank) {
+    if (joined_in_[rank]) ranks.push_back(rank);
+  }
+  return "'" + request.name + "' (" + describe(request) + "): " + rank_list(ranks) +
+         (ranks.size() == 1 ? " has" : " have") +
+         " called join, and only named allreduces and barriers go on without data of " +
+         (ranks.size() == 1 ? "that rank" : "those ranks") +
+         "; make this call before any rank calls join, or after all have returned from it";
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "coordinator/tensor_request.hpp"
+
+namespace elastic::coordinator {
+
+/// The ranks of a view that have called `join`: they have no more data, and wait until all ranks
+/// have called it. The leader's account.
+///
+/// Pure. Owned by a Negotiator.
+class JoinedRanks {
+ public:
+  /// Enters a view with so many ranks, of which none has joined yet.
+  void restart(std::size_t ranks);
+  /// `rank` has joined, in the view of `generation`. kProtocol if it has already, or is no rank.
+  Status add(int rank, std::uint64_t generation);
+
+  bool any() const { return count_ > 0; }
+  bool all() const { return count_ > 0 && count_ == joined_in_.size(); }
+  bool has(std::size_t rank) const { return rank < joined_in_.size() && joined_in_[rank]; }
+  /// The rank that joined last: in the latest generation, and there as the last of which this rank
+  /// learned. -1 if there is none.
+  int last() const { return last_; }
+  /// Why these ranks keep the request from being carried out.
+  std::string refusal(const TensorRequest& request) const;
+
+ private:
+  std::vector<std::optional<std::uint64_t>> joined_in_;  // by rank, the generation
+  std::size_t count_ = 0;
+  int last_ = -1;
+};
+
+}  // namespace elastic::coordinator
