@@ -18,7 +18,8 @@ namespace elastic::coordinator {
 /// too. The best known size and a candidate, a quarter or four times of it, take turns of several
 /// steps. The candidate wins if it is faster in every turn and by more than kGain in all, so that
 /// noise does not win; then the next one in that direction follows. After a candidate in each
-/// direction has lost, the search is over. What was found is remembered by the number of ranks.
+/// direction has lost, the search is over. The size that it found is
+/// remembered by the number of ranks.
 ///
 /// Only the ranks' leader uses one: it makes the buckets for all of them.
 ///
@@ -37,7 +38,7 @@ class BucketTuning {
 
   std::uint64_t bucket_bytes() const { return in_use_; }
   bool is_over() const { return !candidate_; }
-  /// What was compared since the last call, a line each, for people.
+  /// The comparisons since the last call, a line each, for people.
   std::vector<std::string> take_log();
 
   static constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
