@@ -49,7 +49,7 @@ function(elastic_test)
   # A process for each test; where starting one is slow, one for all that need no process of their own.
   if(ELASTIC_SANITIZE AND arg_LABEL MATCHES "unit|contract")
     add_test(NAME ${arg_NAME} COMMAND ${arg_NAME} --gtest_brief=1)
-    set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 900)
+    set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 1800)
     return()
   endif()
   gtest_discover_tests(${arg_NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
