@@ -24,7 +24,7 @@ RunInGroup GroupOrders::order_of(Submitted call, const JoinedRanks& joined) {
   const bool whole = call.ranks.size() == call.first.ranks.size();
   const TensorRequest& request = call.first.request;
   if (!whole && call.mismatch.empty() && !goes_on_without_joined(request.kind)) {
-    call.mismatch = "a call of a group, " + joined.refusal(request);
+    call.mismatch = "a call of a group, " + joined.refusal(request, call.first.ranks);
   }
   return {std::move(call.first), std::move(call.mismatch)};
 }

@@ -1,5 +1,7 @@
 #include "coordinator/joined_ranks.hpp"
 
+#include <algorithm>
+
 #include "base/rank_list.hpp"
 
 namespace elastic::coordinator {
@@ -21,10 +23,12 @@ Status JoinedRanks::add(int rank, std::uint64_t generation) {
   return {};
 }
 
-std::string JoinedRanks::refusal(const TensorRequest& request) const {
+std::string JoinedRanks::refusal(const TensorRequest& request,
+                                 const std::vector<int>& among) const {
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < joined_in_.size(); ++rank) {
-    if (joined_in_[rank]) ranks.push_back(rank);
+    const bool makes = among.empty() || std::ranges::binary_search(among, static_cast<int>(rank));
+    if (joined_in_[rank] && makes) ranks.push_back(rank);
   }
   return "'" + request.name + "' (" + describe(request) + "): " + rank_list(ranks) +
          (ranks.size() == 1 ? " has" : " have") +

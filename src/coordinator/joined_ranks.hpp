@@ -28,8 +28,9 @@ class JoinedRanks {
   /// The rank that joined last: in the latest generation, and there as the last of which this rank
   /// learned. -1 if there is none.
   int last() const { return last_; }
-  /// Why these ranks keep the request from being carried out.
-  std::string refusal(const TensorRequest& request) const;
+  /// Why these ranks keep the request from being carried out; `among`: the ranks that make the
+  /// call, ascending, if not all do.
+  std::string refusal(const TensorRequest& request, const std::vector<int>& among = {}) const;
 
  private:
   std::vector<std::optional<std::uint64_t>> joined_in_;  // by rank, the generation

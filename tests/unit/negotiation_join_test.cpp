@@ -188,8 +188,9 @@ TEST(NegotiationJoin, RefusesOtherCallsOfAGroupWithARankThatHasJoined) {
   const TensorRequest call = call_of_kind(kUnnamedRequest, "even/#1");
   NegotiationSimulator simulator(4, 60, 1);
   simulator.step_with({{kJoin}, {kJoin}, {call, kJoin}, {kJoin}});
-  EXPECT_THAT(simulator.take_history(),
-              ElementsAre(HasSubstr("'even/#1' (call without a name): rank"), "join 2"));
+  EXPECT_THAT(
+      simulator.take_history(),
+      ElementsAre(HasSubstr("'even/#1' (call without a name): rank 0 has called"), "join 2"));
 }
 
 TEST(NegotiationJoin, SubmitsNothingUntilItEnds) {
