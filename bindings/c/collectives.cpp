@@ -112,6 +112,15 @@ elastic_code elastic_barrier(elastic_context* context, elastic_contributors* con
   return guarded([&] { fill(contributors, context_of(context).barrier()); });
 }
 
+elastic_code elastic_join(elastic_context* context, int* last_rank,
+                          elastic_contributors* contributors) {
+  return guarded([&] {
+    elastic::JoinOutcome outcome = context_of(context).join();
+    fill(last_rank, outcome.last_rank);
+    fill(contributors, std::move(outcome.contributors));
+  });
+}
+
 elastic_code elastic_allgather(elastic_context* context, const elastic_tensor* block,
                                const elastic_tensor* out, void* stream, size_t* gathered,
                                elastic_contributors* contributors) {

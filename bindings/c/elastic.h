@@ -35,7 +35,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to this header. */
-#define ELASTIC_ABI_VERSION 5
+#define ELASTIC_ABI_VERSION 6
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the header that the
  * program was compiled with, or the program may miss functions. */
@@ -235,6 +235,14 @@ ELASTIC_C_API elastic_code elastic_broadcast_from(elastic_context* context,
                                                   void* stream, elastic_contributors* contributors);
 ELASTIC_C_API elastic_code elastic_barrier(elastic_context* context,
                                            elastic_contributors* contributors);
+/* This worker has no more data: waits until all members have called it. Until then the named
+ * allreduces and named barriers of the others go on, with the neutral element of the reduction in
+ * the place of its tensors. Other named calls of the others end in ELASTIC_MISMATCH, and calls
+ * without a name wait for it.
+ * *last_rank: the rank, among the contributors, that called it last; may be NULL.
+ * Since ELASTIC_ABI_VERSION 6. */
+ELASTIC_C_API elastic_code elastic_join(elastic_context* context, int* last_rank,
+                                        elastic_contributors* contributors);
 
 /* The blocks of all members, one after another in rank order, at the beginning of `out`.
  * *gathered: the elements of all of them together; may be NULL. */

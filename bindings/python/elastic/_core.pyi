@@ -302,6 +302,20 @@ class Context(Collectives):
     def shutdown(self) -> None:
         """As the function ``shutdown``."""
 
+    def join(self) -> JoinOutcome:
+        """
+        Says that this worker has no more data, and waits until all members have said so.
+
+        Until then the allreduces with a name and the barriers with a name of the others go on without it:
+        a sum lacks its tensors, and an average divides by all members all the same. Their other calls with
+        a name end in MismatchError. Calls without a name do not know of it, and wait for this worker.
+
+        Waits first for all calls of this worker with a name, and for those of this thread without one.
+
+        Raises:
+            InvalidArgumentError: another thread is in ``join``.
+        """
+
     def rank(self) -> int:
         """The rank in the present view, with which it changes; -1 while joining."""
 
@@ -403,6 +417,33 @@ def shutdown() -> None:
     """
     Says that the job is done, and waits for the other members to say so too: for half a second,
     and longer only to give them results that they lack.
+    """
+
+class JoinOutcome:
+    """What ``join`` returns, on all members alike."""
+
+    @property
+    def last_rank(self) -> int:
+        """The rank, among the contributors, that called ``join`` last."""
+
+    @property
+    def contributors(self) -> Contributors:
+        """The workers that have joined."""
+
+    def __repr__(self) -> str: ...
+
+def join() -> JoinOutcome:
+    """
+    Says that this worker has no more data, and waits until all members have said so.
+
+    Until then the allreduces with a name and the barriers with a name of the others go on without it:
+    a sum lacks its tensors, and an average divides by all members all the same. Their other calls with
+    a name end in MismatchError. Calls without a name do not know of it, and wait for this worker.
+
+    Waits first for all calls of this worker with a name, and for those of this thread without one.
+
+    Raises:
+        InvalidArgumentError: another thread is in ``join``.
     """
 
 def rank() -> int:

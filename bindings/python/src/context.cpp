@@ -59,6 +59,10 @@ Contributors members(Context& context) {
   return context.members();
 }
 
+JoinOutcome join(Context& context) {
+  return waiting([&] { return context.join(); });
+}
+
 /// Not `context.shutdown()` by `define`: the default context goes with it.
 void shut_context_down(Context& context) {
   waiting([&] { context.shutdown(); });
@@ -88,6 +92,24 @@ Raises:
               nb::sig("def __init__(self, **options: typing.Any) -> None"),
               "Joins a job, as ``init`` does. For programs with several jobs.");
   context.def("shutdown", &shut_context_down, "As the function ``shutdown``.");
+  nb::class_<JoinOutcome>(module, "JoinOutcome", "What ``join`` returns, on all members alike.")
+      .def_ro("last_rank", &JoinOutcome::last_rank,
+              "The rank, among the contributors, that called ``join`` last.")
+      .def_ro("contributors", &JoinOutcome::contributors, "The workers that have joined.")
+      .def("__repr__", [](const JoinOutcome& outcome) {
+        return "JoinOutcome(last_rank=" + std::to_string(outcome.last_rank) + ")";
+      });
+  define(module, context, "join", &join,
+         R"(Says that this worker has no more data, and waits until all members have said so.
+
+Until then the allreduces with a name and the barriers with a name of the others go on without it:
+a sum lacks its tensors, and an average divides by all members all the same. Their other calls with
+a name end in MismatchError. Calls without a name do not know of it, and wait for this worker.
+
+Waits first for all calls of this worker with a name, and for those of this thread without one.
+
+Raises:
+    InvalidArgumentError: another thread is in ``join``.)");
   define(module, context, "rank", &rank,
          "The rank in the present view, with which it changes; -1 while joining.");
   define(module, context, "size", &size,

@@ -134,6 +134,10 @@ static void asynchronous(int named) {
   CALL(elastic_work_wait(works[0], NULL));
   elastic_work_destroy(works[0]);
   CHECK(noted == size);
+  int joined_last = -1;
+  CALL(elastic_join(NULL, &joined_last, NULL));
+  CHECK(joined_last >= 0 && joined_last < (int)size);
+  CALL(elastic_join(NULL, NULL, NULL));
 }
 
 static void mistakes(void) {

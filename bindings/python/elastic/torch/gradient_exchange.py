@@ -266,12 +266,14 @@ class Exchange:
 
     def _finish(self, group: Group) -> list[elastic.Contributors]:
         result = [] if group.work is None else [self._wait(group)]
-        for parameter, travelled in zip(group.parameters, group.travelling):
+        for at, (parameter, travelled) in enumerate(zip(group.parameters, group.travelling)):
             gradient = parameter.grad
             if gradient is None:  # set to None while it travelled
                 gradient = parameter.grad = self._zeros(parameter)
             if gradient.is_sparse:
-                parameter.grad, contributors = self._sum_sparse(parameter, gradient)
+                parameter.grad, contributors = self._sum_sparse(
+                    parameter, gradient, f"{group.name}, rows of {at}"
+                )
                 result.append(contributors)
                 continue
             self._take_result(gradient, travelled)
@@ -288,11 +290,16 @@ class Exchange:
         return all([check.after_sum() for check in checks])
 
     def _sum_sparse(
-        self, parameter: Parameter, gradient: torch.Tensor
+        self, parameter: Parameter, gradient: torch.Tensor, name: str
     ) -> tuple[torch.Tensor, elastic.Contributors]:
         """The rows of all members, one after another: a sum, once they are coalesced."""
         gradient = self._coalesced(parameter, gradient)
-        gathered = elastic.allgather(packed(gradient), context=self._on)
+        rows = packed(gradient)
+        # With a name, so that it fails and does not wait for a member that has joined.
+        in_order = rows.is_cuda  # elastic takes them without a name only
+        gathered = elastic.allgather_async(
+            rows, name=None if in_order else name, context=self._on
+        ).wait()
         total = self._total_of_rows(gathered.values, gradient, len(gathered.contributors))
         return total, gathered.contributors
 
