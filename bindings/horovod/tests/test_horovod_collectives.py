@@ -129,7 +129,6 @@ def mistakes() -> None:
     with pytest.raises(ValueError, match="at least one axis"):
         hvd.reducescatter(torch.tensor(1.0))
     refused = (
-        ("hvd.join", hvd.join),
         ("op=hvd.Adasum", lambda: hvd.reducescatter(torch.ones(2), op=hvd.Adasum)),
         ("hvd.init.comm", lambda: hvd.init(comm=[0])),
     )

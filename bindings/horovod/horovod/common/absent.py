@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 def refuse(name: str, instead: str) -> NoReturn:
     """Raises the exception that says that ``name`` is missing, and what to use instead."""
     raise NotImplementedError(f"{name} is not in elastic-horovod yet; {instead}")
-
-
-def refusal(name: str, instead: str) -> Callable[..., Any]:
-    """A function that refuses to be called."""
-
-    def absent(*arguments: Any, **named: Any) -> NoReturn:
-        refuse(name, instead)
-
-    absent.__name__ = absent.__qualname__ = name.removeprefix("hvd.")
-    absent.__doc__ = f"Not there yet: {instead}."
-    return absent
 
 
 def no_framework(name: str) -> NoReturn:

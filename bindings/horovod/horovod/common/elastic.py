@@ -140,7 +140,8 @@ class _Run:
         Raises:
             BelowMinimumError: the training has begun, and none has it.
         """
-        gathered = elastic.allgather(np.array([self._has_state]))
+        own = np.array([self._has_state])
+        gathered = elastic.allgather_async(own, name="horovod.meet").wait()
         self._generation = gathered.contributors.generation
         have_it = np.flatnonzero(gathered.values)
         if len(have_it) == 0 and self._boundary.begun:

@@ -124,6 +124,10 @@ class _AllMembers(ProcessSet):
 #: All members.
 global_process_set = _AllMembers()
 
+#: The name of all operations of all members that have none, as only those with a name know of
+#: members that are in hvd.join. They are done one after the other, in the same order by all.
+IN_ORDER = "horovod.in_order"
+
 
 class _Table:
     """The sets that are known, by their numbers, which are the same on all members."""
@@ -183,7 +187,8 @@ def _agree_on_workers(ranks: list[int], view: elastic.Contributors) -> tuple[lis
     """
     digest = hashlib.blake2b(repr(ranks).encode(), digest_size=8).digest()
     row = [int.from_bytes(digest, "little"), view.generation, *view.workers]
-    gathered = elastic.allgather(np.array(row, np.uint64).view(np.int64))
+    own = np.array(row, np.uint64).view(np.int64)
+    gathered = elastic.allgather_async(own, name=IN_ORDER).wait()
     ends = np.cumsum(gathered.counts)[:-1]
     rows = [part.view(np.uint64).tolist() for part in np.split(gathered.values, ends)]
     if len({digest for digest, *_ in rows}) > 1:

@@ -38,7 +38,6 @@ from horovod.common.process_sets import (
 )
 from horovod.common.timeline import start_timeline, stop_timeline
 from horovod.torch import elastic
-from horovod.torch.absent import join
 from horovod.torch.allgather import (
     allgather,
     allgather_async,
@@ -66,6 +65,7 @@ from horovod.torch.functions import (
     broadcast_parameters,
 )
 from horovod.torch.handles import poll, synchronize
+from horovod.torch.join import join
 from horovod.torch.optimizer import DistributedOptimizer
 from horovod.torch.reducescatter import (
     grouped_reducescatter,

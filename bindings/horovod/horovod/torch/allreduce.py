@@ -9,7 +9,12 @@ import torch
 
 import elastic
 from horovod.common.exceptions import as_horovod_errors
-from horovod.common.process_sets import ProcessSet, check_process_set, global_process_set
+from horovod.common.process_sets import (
+    IN_ORDER,
+    ProcessSet,
+    check_process_set,
+    global_process_set,
+)
 from horovod.torch import tensors as t
 from horovod.torch.compression import Compression
 from horovod.torch.handles import Handle, forget_completed, key_of, queue_of, synchronize
@@ -40,8 +45,12 @@ def _start(
         t.scale(tensor, prescale)
 
     def perform() -> elastic.Contributors:
-        t.agree(on, "allreduce", *(t.shape_and_type(tensor) for tensor in tensors), op.name)
-        contributors: elastic.Contributors = on.grouped_allreduce(tensors, reduction)
+        t.agree_to_reduce(on, "allreduce", *(t.shape_and_type(tensor) for tensor in tensors), op.name)
+        contributors: elastic.Contributors
+        if process_set is global_process_set:
+            contributors = on.grouped_allreduce_async(IN_ORDER, tensors, reduction).wait()
+        else:
+            contributors = on.grouped_allreduce(tensors, reduction)
         return contributors
 
     def result(contributors: elastic.Contributors) -> list[torch.Tensor]:

@@ -9,7 +9,12 @@ from typing import Any
 import torch
 
 import elastic
-from horovod.common.process_sets import ProcessSet, check_process_set, global_process_set
+from horovod.common.process_sets import (
+    IN_ORDER,
+    ProcessSet,
+    check_process_set,
+    global_process_set,
+)
 from horovod.torch import tensors as t
 from horovod.torch.handles import Handle, key_of, queue_of, synchronize
 
@@ -62,6 +67,17 @@ def _fault(rows: int, splits: list[int] | None, size: int) -> str | None:
     return None
 
 
+def _exchange(
+    array: torch.Tensor, rows: list[int], view: elastic.Contributors, on: Any
+) -> elastic.Gathered:
+    """The alltoall. Fails on all alike if another member is in hvd.join."""
+    if on is elastic._core and array.is_cuda:  # elastic takes it without a name only
+        t.agree(on, "alltoall")
+    elif on is elastic._core:
+        return elastic.alltoall_async(array, rows, to=view, name=IN_ORDER).wait()
+    return elastic.alltoall(array, rows, to=view, context=on)
+
+
 def _perform(
     tensor: torch.Tensor, splits: list[int] | None, view: elastic.Contributors, on: Any
 ) -> tuple[elastic.Gathered, Sent]:
@@ -73,13 +89,13 @@ def _perform(
     without_elements = 0 in tensor.shape[1:]
     try:
         given = [-1] * size if fault and without_elements else rows
-        gathered = elastic.alltoall(sent, given, to=view, context=on)
+        gathered = _exchange(sent, given, view, on)
     except elastic.MismatchError:
         if fault:
             raise ValueError(f"alltoall: {fault}") from None
         raise
     if without_elements:
-        numbers = elastic.alltoall(torch.tensor(rows), [1] * size, to=view, context=on)
+        numbers = _exchange(torch.tensor(rows), [1] * size, view, on)
         counts = numbers.values.tolist()
         values = tensor.new_empty((sum(counts), *tensor.shape[1:]))
         gathered = elastic.Gathered(values, counts, numbers.contributors)

@@ -10,6 +10,7 @@ import torch
 import elastic
 from horovod.common import basics
 from horovod.common.exceptions import HorovodInternalError
+from horovod.common.process_sets import IN_ORDER
 from horovod.common.root import CLAIM_LENGTH, Root, claim, root_in
 
 
@@ -102,15 +103,31 @@ def scale(tensor: torch.Tensor, factor: float) -> None:
 
 def agree(on: Any, call: str, *signature: Any) -> elastic.Contributors:
     """Compares what the ranks are about to do; elastic compares types and numbers of elements, and
-    Horovod shapes, too. Returns the members that are about to do it. ``on`` is what has their
-    collectives: ``ProcessSet.on``.
+    Horovod shapes, too. Returns the members that are about to do it: none of them is in hvd.join
+    before they have done it. ``on`` is what has their collectives: ``ProcessSet.on``.
 
     Raises:
         HorovodInternalError: on all of them alike, if they differ.
+        MismatchError: on all of them alike, if another member is in hvd.join.
     """
+    if on is not elastic._core:
+        return agree_to_reduce(on, call, *signature)
+    digest = _digest(call, signature)
+    gathered = elastic.allgather_async(torch.tensor([digest]), name=IN_ORDER).wait()
+    if (gathered.values != digest).any():
+        raise _disagreement(call, signature)
+    return gathered.contributors
+
+
+def agree_to_reduce(on: Any, call: str, *signature: Any) -> elastic.Contributors:
+    """``agree`` before an allreduce, which goes on without members that are in hvd.join."""
     digest = _digest(call, signature)
     extremes = torch.tensor([digest, -digest])
-    contributors: elastic.Contributors = on.allreduce(extremes, elastic.MAX)
+    contributors: elastic.Contributors
+    if on is elastic._core:
+        contributors = elastic.allreduce_async(IN_ORDER, extremes, elastic.MAX).wait()
+    else:
+        contributors = on.allreduce(extremes, elastic.MAX)
     if int(extremes[0]) != -int(extremes[1]):
         raise _disagreement(call, signature)
     return contributors
@@ -127,7 +144,8 @@ def agree_on_root(
         ValueError: on all members alike, if there is no such rank.
     """
     own = claim(_digest(call, (*signature, rank)), rank, view)
-    claims = elastic.allgather(own, context=on).values
+    name = IN_ORDER if on is elastic._core else None
+    claims = elastic.allgather_async(own, name=name, context=on).wait().values
     if len(set(claims[::CLAIM_LENGTH].tolist())) > 1:
         raise _disagreement(call, (*signature, rank))
     return root_in(claims, rank)
