@@ -176,7 +176,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"scan", "shm", 3, 100}, Kill{"allgather", "shm", 4, 100},
                       Kill{"broadcast", "shm", 3, 100}, Kill{"step_group", "shm", 4, 200000},
                       Kill{"step_group", "tcp", 3, 2000}, Kill{"adasum", "shm", 3, 500000},
-                      Kill{"adasum", "tcp", 4, 500000}),
+                      Kill{"adasum", "tcp", 4, 500000}, Kill{"join", "shm", 4, 1000},
+                      Kill{"join", "tcp", 3, 100000}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};
@@ -202,7 +203,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"gather", "tcp", 3, 50000}, Kill{"scatter", "shm", 4, 50000},
                       Kill{"reduce", "tcp", 3, 50000}, Kill{"scan", "shm", 3, 50000},
                       Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000},
-                      Kill{"step_group", "tcp", 3, 20000}, Kill{"adasum", "shm", 3, 1000}),
+                      Kill{"step_group", "tcp", 3, 20000}, Kill{"adasum", "shm", 3, 1000},
+                      Kill{"join", "shm", 4, 1000}),
     ::testing::PrintToStringParamName());
 
 }  // namespace

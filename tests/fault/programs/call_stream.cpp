@@ -18,9 +18,9 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce", "named",       "broadcast", "allgather", "reduce_scatter",
-                            "alltoall",  "gather",      "scatter",   "reduce",    "scan",
-                            "queued",    "named_kinds", "adasum",    "step_group"};
+constexpr std::array kKinds{"allreduce", "named",       "broadcast", "allgather",  "reduce_scatter",
+                            "alltoall",  "gather",      "scatter",   "reduce",     "scan",
+                            "queued",    "named_kinds", "adasum",    "step_group", "join"};
 constexpr std::size_t kNamedTensors = 4;
 /// As many as `digit` has.
 constexpr std::size_t kSlots = 18;
@@ -96,6 +96,7 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "step_group") return step_group();
   if (kind == "named_kinds") return named_kinds();
   if (kind == "adasum") return adasum();
+  if (kind == "join") return join();
   throw std::invalid_argument("unknown kind " + kind);
 }
 
@@ -315,6 +316,17 @@ CallStream::Outcome CallStream::named_kinds() {
   return {std::to_string(only_value(sum)) + "," + std::to_string(only_value(root)) + "," +
               all.sums + "," + some.sums,
           works[2].contributors()};
+}
+
+/// Some workers make more named allreduces than others before they join.
+CallStream::Outcome CallStream::join() {
+  for (auto more = own_() % 4; more > 0; --more) {
+    std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
+    elastic::allreduce_async("uneven", std::span(data)).wait();
+    if (only_value(data) / digit(slot_) % 10 != 1) throw std::logic_error("a sum without its own");
+  }
+  const JoinOutcome end = elastic::join();
+  return {"last_" + std::to_string(end.last_rank), end.contributors};
 }
 
 /// Each slot has dimensions of its own. Vectors that are orthogonal are added, whatever the order.

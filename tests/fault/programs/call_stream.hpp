@@ -43,6 +43,7 @@ class CallStream {
   Outcome named_kinds();
   Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
   Outcome adasum();
+  Outcome join();
 
   const Arguments arguments_;
   const int slot_;
