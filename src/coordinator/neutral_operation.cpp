@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/reduce_ops.hpp"
 #include "collectives/kernels/neutral.hpp"
 
 namespace elastic::coordinator {
