@@ -16,6 +16,7 @@
 #include <elastic/elastic.hpp>
 
 #include "integration/programs/check_program.hpp"
+#include "tests/slowness.hpp"
 
 namespace {
 
@@ -29,7 +30,8 @@ static_assert(elastic::dtype_of<unsigned long long> == DType::kU64);
 static_assert(elastic::dtype_of<unsigned long> == elastic::dtype_of<std::uintptr_t>);
 static_assert(!elastic::Element<char> && !elastic::Element<wchar_t>);
 
-constexpr std::size_t kCounts[] = {0, 1, 7, 1003, 70001};
+/// Sanitizers make the numbers themselves slow.
+constexpr std::size_t kCounts[] = {0, 1, 7, 1003, elastic::kSlowness > 1 ? 20001 : 70001};
 
 /// Elements of any type, bool included, which a vector does not hold as such.
 template <typename T>
