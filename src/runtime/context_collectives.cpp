@@ -161,23 +161,23 @@ void check_message(const char* call, const ConstTensorView& tensor) {
 
 }  // namespace
 
-Work Context::Impl::send(const coordinator::Members& members, const ConstTensorView& data,
-                         const Root& peer, int tag) {
+Work Context::Impl::send(const std::string& group, const coordinator::Members& members,
+                         const ConstTensorView& data, const Root& peer, int tag) {
   check_message("send", data);
   prepare_named("send", "a message", data);
   const WorkerId to = peer_in(members, "send", peer);
   return Work(runtime::value_or_throw(
-      coordinator().submit(messages_.send({control().identity().id, to, tag}, data))));
+      coordinator().submit(messages_.send({group, control().identity().id, to, tag}, data))));
 }
 
-Work Context::Impl::receive(const coordinator::Members& members, const TensorView& out,
-                            const Root& peer, int tag,
+Work Context::Impl::receive(const std::string& group, const coordinator::Members& members,
+                            const TensorView& out, const Root& peer, int tag,
                             const std::shared_ptr<ReceivedMessage>& result) {
   check_message("recv", out);
   prepare_named("recv", "a message", out);
   const WorkerId from = peer_in(members, "recv", peer);
-  return Work(runtime::value_or_throw(
-      coordinator().submit(messages_.receive({from, control().identity().id, tag}, out, result))));
+  return Work(runtime::value_or_throw(coordinator().submit(
+      messages_.receive({group, from, control().identity().id, tag}, out, result))));
 }
 
 Contributors Context::Impl::barrier() {

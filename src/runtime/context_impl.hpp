@@ -96,11 +96,11 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
   Work send(const ConstTensorView& data, const Root& peer, int tag) override {
-    return send(*members(), data, peer, tag);
+    return send({}, *members(), data, peer, tag);
   }
   Work receive(const TensorView& out, const Root& peer, int tag,
                const std::shared_ptr<ReceivedMessage>& result) override {
-    return receive(*members(), out, peer, tag, result);
+    return receive({}, *members(), out, peer, tag, result);
   }
   /// Waits for the calls of this thread that `queue` has started, here and in groups.
   void finish_queued() {
@@ -113,10 +113,10 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   std::uint64_t joins() const { return joins_.load(); }
 
   // For groups. `peer` is one of `members`.
-  Work send(const coordinator::Members& members, const ConstTensorView& data, const Root& peer,
-            int tag);
-  Work receive(const coordinator::Members& members, const TensorView& out, const Root& peer,
-               int tag, const std::shared_ptr<ReceivedMessage>& result);
+  Work send(const std::string& group, const coordinator::Members& members,
+            const ConstTensorView& data, const Root& peer, int tag);
+  Work receive(const std::string& group, const coordinator::Members& members, const TensorView& out,
+               const Root& peer, int tag, const std::shared_ptr<ReceivedMessage>& result);
   void set_groups(std::shared_ptr<Groups> groups) { groups_ = std::move(groups); }
   device::Devices& devices() { return devices_; }
   void check_lies_on_host(const ConstTensorView& tensor) const;

@@ -1,6 +1,7 @@
 #include "elastic/group.hpp"
 
-#include <map>
+#include <algorithm>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,18 +28,26 @@ using coordinator::Operation;
 /// The operation of a blocking call, for as long as the call lasts.
 class BorrowedOperation final : public Operation {
  public:
-  explicit BorrowedOperation(Operation& operation) : operation_(operation) {}
+  /// `thrown` gets an exception of the program's own function, which the caller is to see.
+  BorrowedOperation(Operation& operation, std::exception_ptr& thrown)
+      : operation_(operation), thrown_(thrown) {}
   bool is_lost(const Members& members) const override { return operation_.is_lost(members); }
   collectives::Call call(const Members& members) override { return operation_.call(members); }
   void pack(const Members& members, collectives::Payload& payload) override {
     operation_.pack(members, payload);
   }
   void unpack(const Members& members, const collectives::Payload& payload) override {
-    operation_.unpack(members, payload);
+    try {
+      operation_.unpack(members, payload);
+    } catch (...) {
+      thrown_ = std::current_exception();
+      throw;
+    }
   }
 
  private:
   Operation& operation_;
+  std::exception_ptr& thrown_;
 };
 
 /// Calls without a name agree on no more than that there is one: the ranks of the group compare the
@@ -47,7 +56,9 @@ coordinator::TensorRequest unnamed_request() {
   return {{}, coordinator::kUnnamedRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
 }
 
-std::uint64_t hash_of_workers(const std::vector<WorkerId>& workers) {
+/// The same for the same workers in another order.
+std::uint64_t hash_of_workers(std::vector<WorkerId> workers) {
+  std::ranges::sort(workers);
   return hash_of(std::as_bytes(std::span(workers)));
 }
 
@@ -63,6 +74,7 @@ Group::Impl::Impl(Context::Impl& job, Rules rules)
     : job_(job),
       rules_(std::move(rules)),
       name_(name_of(rules_)),
+      mark_(mark_of(rules_)),
       allreduces_(job.devices(), *this),
       collectives_(job.devices(), *this),
       queue_([this] { job_.coordinator().flush(); }) {}
@@ -73,12 +85,26 @@ std::string Group::Impl::name_of(std::span<const GroupRule> rules) {
   return name;
 }
 
-/// Applies the rules if the roster is another one. Calls without a name are counted from 0 then, by
-/// all members, and after each join: a member that had joined has not made those of the others.
+std::string Group::Impl::mark_of(std::span<const GroupRule> rules) {
+  constexpr std::size_t kShownBytes = 48;
+  std::string all;
+  for (const GroupRule& rule : rules) all += fmt::format("{}:{}", rule.name().size(), rule.name());
+  std::string shown = name_of(rules);
+  if (shown.size() > kShownBytes) {
+    std::size_t end = kShownBytes;
+    while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xC0U) == 0x80U) --end;
+    shown = shown.substr(0, end) + "…";
+  }
+  return fmt::format("{}~{:08x}", shown, hash_of(std::as_bytes(std::span(all))) >> 32U);
+}
+
+/// Applies the rules if the roster is another one. Calls without a name are counted for each set of
+/// members: a worker that is in it has made all of them, whichever rosters it has seen. After a
+/// join they are counted from 0, as a member that had joined has not made those of the others.
 Group::Impl::Membership& Group::Impl::renew() const {
-  if (const std::uint64_t joins = job_.joins(); joins != membership_.joins) {
-    membership_.joins = joins;
-    membership_.calls = 0;
+  if (job_.joins() != joins_) {
+    joins_ = job_.joins();
+    calls_.clear();
   }
   auto roster = job_.control().roster();
   if (roster == membership_.roster) return membership_;
@@ -87,9 +113,7 @@ Group::Impl::Membership& Group::Impl::renew() const {
   for (const GroupMember& each : chosen_by(rules_, roster->members, self)) {
     workers->push_back(each.id);
   }
-  membership_.prefix =
-      fmt::format("{}@{}.{:016x}/", name_, roster->generation, hash_of_workers(*workers));
-  membership_.calls = 0;
+  membership_.prefix = fmt::format("{}@{:016x}/", mark_, hash_of_workers(*workers));
   membership_.present.reset();
   membership_.workers = std::move(workers);
   membership_.roster = std::move(roster);
@@ -136,8 +160,9 @@ Result<Contributors> Group::Impl::run(Operation& operation) {
   refuse_in_callback("a collective of a group");
   const runtime::Blocked blocked;
   flush();
-  const auto state = submit_named({unnamed_request(), [&operation](const Members& /*members*/) {
-                                     return std::make_unique<BorrowedOperation>(operation);
+  std::exception_ptr thrown;
+  const auto state = submit_named({unnamed_request(), [&](const Members& /*members*/) {
+                                     return std::make_unique<BorrowedOperation>(operation, thrown);
                                    }});
   try {
     state->wait();
@@ -147,6 +172,7 @@ Result<Contributors> Group::Impl::run(Operation& operation) {
     state->wait_regardless();
     throw;
   }
+  if (thrown) std::rethrow_exception(thrown);
   return state->outcome();
 }
 
@@ -157,7 +183,7 @@ std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call) con
     const MutexLock lock(mutex_);
     Membership& membership = renew();
     std::string& name = call.request.name;
-    name = name.empty() ? membership.prefix + "#" + std::to_string(membership.calls++)
+    name = name.empty() ? membership.prefix + "#" + std::to_string(calls_[membership.prefix]++)
                         : membership.prefix + ":" + name;
     call.group = membership.workers;
   }
@@ -262,7 +288,9 @@ Group& Context::group(const GroupRule& rule) {
 Group& Context::Groups::of(Context& context, std::vector<GroupRule> rules) {
   const auto use = context.impl_.operator->();
   const MutexLock lock(mutex);
-  auto& group = by_rules[Group::Impl::name_of(rules)];
+  std::vector<std::string> names;
+  for (const GroupRule& rule : rules) names.push_back(rule.name());
+  auto& group = by_rules[names];
   if (!group) {
     auto impl = std::make_unique<Group::Impl>(*use.operator->(), std::move(rules));
     group.reset(new Group(context, std::move(impl)));

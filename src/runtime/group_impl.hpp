@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -29,9 +30,12 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
 
   Context::Impl& job() const { return job_; }
   const Rules& rules() const { return rules_; }
-  /// The rules in words.
+  /// The rules in words. Different rules may have the same.
   static std::string name_of(std::span<const GroupRule> rules);
   const std::string& name() const { return name_; }
+  /// Tells the calls and messages of a group from those of groups by other rules, in few bytes: the
+  /// begin of the rules in words, and a hash.
+  static std::string mark_of(std::span<const GroupRule> rules);
 
   /// The members in the present view as a view of their own; rank -1 if this worker is not in it.
   std::shared_ptr<const coordinator::Members> present() const;
@@ -66,11 +70,11 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
   Work send(const ConstTensorView& data, const Root& peer, int tag) override {
-    return job_.send(*members(), data, peer, tag);
+    return job_.send(mark_, *members(), data, peer, tag);
   }
   Work receive(const TensorView& out, const Root& peer, int tag,
                const std::shared_ptr<ReceivedMessage>& result) override {
-    return job_.receive(*members(), out, peer, tag, result);
+    return job_.receive(mark_, *members(), out, peer, tag, result);
   }
 
  private:
@@ -80,8 +84,6 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
     std::shared_ptr<const std::vector<WorkerId>> workers;
     std::shared_ptr<const coordinator::Members> present;  ///< in the view last looked at
     std::string prefix;                                   ///< of the names of its calls
-    std::uint64_t calls = 0;                              ///< without a name, since the latest join
-    std::uint64_t joins = 0;                              ///< Context::Impl::joins
   };
 
   Membership& renew() const ELASTIC_REQUIRES(mutex_);
@@ -92,11 +94,15 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   Context::Impl& job_;
   const Rules rules_;
   const std::string name_;
+  const std::string mark_;
   runtime::Allreduces allreduces_;
   runtime::Collectives collectives_;
   runtime::CallQueue queue_;
   mutable Mutex mutex_;
   mutable Membership membership_ ELASTIC_GUARDED_BY(mutex_);
+  /// The calls without a name since the latest join, by the prefix of their names.
+  mutable std::unordered_map<std::string, std::uint64_t> calls_ ELASTIC_GUARDED_BY(mutex_);
+  mutable std::uint64_t joins_ ELASTIC_GUARDED_BY(mutex_) = 0;  // Context::Impl::joins
 };
 
 }  // namespace elastic

@@ -20,7 +20,8 @@ struct Context::Groups {
   std::vector<Group*> all() const;
 
   mutable Mutex mutex;
-  std::map<std::string, std::unique_ptr<Group>> by_rules ELASTIC_GUARDED_BY(mutex);
+  /// By the names of the rules.
+  std::map<std::vector<std::string>, std::unique_ptr<Group>> by_rules ELASTIC_GUARDED_BY(mutex);
 };
 
 }  // namespace elastic

@@ -46,11 +46,12 @@ Messages::NamedCall Messages::call(const Ends& ends, bool sends, DType dtype) {
     number = numbers_[{ends, sends}]++;
   }
   NamedCall call;
-  call.request = {fmt::format("message from {:016x} to {:016x}, tag {}, #{}", ends.from, ends.to,
-                              ends.tag, number),
-                  coordinator::kMessageRequest,
-                  ReduceOp::kSum,
-                  {{dtype, 0}}};
+  call.request = {
+      fmt::format("message from {:016x} to {:016x}{}{}, tag {}, #{}", ends.from, ends.to,
+                  ends.group.empty() ? "" : " in ", ends.group, ends.tag, number),
+      coordinator::kMessageRequest,
+      ReduceOp::kSum,
+      {{dtype, 0}}};
   call.group =
       std::make_shared<const std::vector<WorkerId>>(std::vector<WorkerId>{ends.from, ends.to});
   return call;

@@ -16,7 +16,7 @@ namespace elastic::runtime {
 
 /// Messages between two members: named calls of the two, in which one gathers a block from the
 /// other. The i-th send of a worker to another one with a tag, and the i-th receive there from it,
-/// have the same name.
+/// have the same name; those in the job and in each group are counted by themselves.
 ///
 /// Thread-safe.
 class Messages {
@@ -24,6 +24,7 @@ class Messages {
   using NamedCall = coordinator::Coordinator::NamedCall;
 
   struct Ends {
+    std::string group;  ///< its mark; empty: the job
     WorkerId from = 0;
     WorkerId to = 0;
     int tag = 0;

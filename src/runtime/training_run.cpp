@@ -36,11 +36,15 @@ class StepBoundary : public training::Boundary {
                std::uint64_t layout)
       : control_(control), clock_(clock), before_commit_(before_commit), layout_(layout) {}
 
-  void commit(State& state) override {
+  void before_commit() override {
     detail::require_process(process_);
+    const Blocked blocked;
+    before_commit_();
+  }
+
+  void commit(State& state) override {
     {
       const Blocked blocked;
-      before_commit_();
       compare(state.commits());
       meet(state);
     }

@@ -12,6 +12,10 @@ class Boundary {
  public:
   virtual ~Boundary() = default;
 
+  /// Called first, before the step counts as committed. Its exceptions reach the caller of
+  /// State::commit, and then the step is not committed.
+  virtual void before_commit() {}
+
   /// `state.commits()` already counts the step that is being committed. Its exceptions reach the
   /// caller of State::commit.
   virtual void commit(State& state) = 0;

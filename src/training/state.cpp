@@ -171,6 +171,7 @@ void State::commit() {
                 "State: commit() outside of elastic::run; call it in run's body, on this state");
   }
   entries_->check_sizes();
+  entries_->boundary->before_commit();
   ++entries_->commits;
   entries_->boundary->commit(*this);
 }

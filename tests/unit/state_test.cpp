@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -60,6 +61,14 @@ struct Counter : training::Boundary {
   std::vector<std::uint64_t> seen;
 };
 
+/// Refuses the first commit.
+struct Reluctant : Counter {
+  void before_commit() override {
+    if (!std::exchange(refused, true)) throw Error(ErrorCode::kInvalidArgument, "not yet");
+  }
+  bool refused = false;
+};
+
 /// Refuses every load but that of its own bytes.
 struct Stubborn {
   std::vector<std::byte> save() const { return {value}; }
@@ -115,6 +124,17 @@ TEST(State, CommitsOnlyWhileAttached) {
   EXPECT_THAT(counter.seen, ElementsAre(1U, 2U));
   EXPECT_EQ(worker.state.commits(), 2U);
   EXPECT_THROW(worker.state.commit(), Error);
+}
+
+TEST(State, ARefusedCommitDoesNotCount) {
+  Worker worker;
+  Reluctant reluctant;
+  training::Attachment attachment(worker.state, reluctant);
+  EXPECT_THROW(worker.state.commit(), Error);
+  EXPECT_EQ(worker.state.commits(), 0U);
+  worker.state.commit();
+  EXPECT_EQ(worker.state.commits(), 1U);
+  EXPECT_THAT(reluctant.seen, ElementsAre(1U));
 }
 
 /// The message of the exception that `call` throws.

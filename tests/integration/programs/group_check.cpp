@@ -44,6 +44,8 @@ class Checks {
     mismatches();
     roots();
     nested();
+    nested_with_names_alike();
+    many_workers();
     messages();
     const Numbers all(1, 1);
     require(job_.allreduce(std::int64_t{1}) == size_, "the job's own sums");
@@ -270,6 +272,41 @@ class Checks {
     require(fourth.allreduce(std::int64_t{rank_}) % 4 == 0, "nested");
   }
 
+  /// Names that read alike in a row are not those of one group.
+  void nested_with_names_alike() {
+    const auto chosen = [](std::size_t which) {
+      return [which](auto members, elastic::WorkerId) {
+        std::vector<elastic::WorkerId> one;
+        if (which < members.size()) one.push_back(members[which].id);
+        return one;
+      };
+    };
+    const auto all = [](auto members, elastic::WorkerId) {
+      std::vector<elastic::WorkerId> every;
+      for (const auto& member : members) every.push_back(member.id);
+      return every;
+    };
+    Group& nested = job_.group(GroupRule::by("a", all)).group(GroupRule::by("b", chosen(0)));
+    Group& other = job_.group(GroupRule::by("a, by b", chosen(1)));
+    require(&nested != &other, "groups of different rules are different");
+    require((nested.rank() == 0) == (rank_ == 0), "the first rank alone");
+    if (nested.rank() == 0) nested.barrier();
+    if (other.rank() == 0) other.barrier();
+  }
+
+  /// A rule of many workers, whose name is long.
+  void many_workers() {
+    std::vector<elastic::WorkerId> ids;
+    for (elastic::WorkerId id = 1; id <= 300; ++id) ids.push_back(id);
+    const elastic::Contributors members = job_.members();
+    ids.insert(ids.end(), members.workers().begin(), members.workers().end());
+    Group& group = job_.group(GroupRule::workers(ids));
+    require(group.allreduce(std::int64_t{1}) == size_, "a call of a group with a long name");
+    Numbers sum(10, 1);
+    group.allreduce_async("a name", std::span(sum)).wait();
+    require(sum == Numbers(10, size_), "a named call of a group with a long name");
+  }
+
   void messages() {
     if (size_ == 1) return;
     const int next = (rank_ + 1) % size_;
@@ -308,6 +345,7 @@ class Checks {
       ends.recv(one, 0);
       require(one[0] == 0, "a message in a group");
     }
+    if (size_ > 1 && rank_ < 2) crossing_messages();
     must_fail("to itself", ErrorCode::kInvalidArgument, {"itself"}, [&] { job_.send(one, rank_); });
     must_fail("to no rank", ErrorCode::kInvalidArgument, {"is no rank"},
               [&] { job_.recv(one, size_); });
@@ -322,6 +360,28 @@ class Checks {
                 [&] { job_.recv(one, 0); });
       must_fail("another type", ErrorCode::kMismatch, {"f32", "i64"}, [&] { job_.recv(one, 0); });
     }
+  }
+
+  /// Messages of the job and of groups have no order among each other.
+  void crossing_messages() {
+    Group& first = job_.group(GroupRule::ranks({0, 1}));
+    Group& second = first.group(GroupRule::every(1));
+    Numbers values[] = {{1}, {100}, {10'000}};
+    std::vector<elastic::Work> works;
+    if (rank_ == 0) {
+      works.push_back(job_.send_async(elastic::view(std::span(values[0])), 1));
+      works.push_back(first.send_async(elastic::view(std::span(values[1])), 1));
+      works.push_back(second.send_async(elastic::view(std::span(values[2])), 1));
+      return elastic::wait_all(works);
+    }
+    Numbers got[3] = {{0}, {0}, {0}};
+    const auto third = second.recv_async(elastic::view(std::span(got[2])), 0);
+    const auto of_first = first.recv_async(elastic::view(std::span(got[1])), 0);
+    const auto of_job = job_.recv_async(elastic::view(std::span(got[0])), 0);
+    (void)third.wait();
+    (void)of_first.wait();
+    (void)of_job.wait();
+    for (std::size_t i = 0; i < 3; ++i) require(got[i] == values[i], "the message of this group");
   }
 
   Context& job_;

@@ -5,6 +5,7 @@
 //   joined-dies      rank 1 joins and dies in that, while the others make steps
 //   unjoined-dies    rank 1 makes steps alone, and dies after them without a join
 //   comes            within `run`: a worker that replaces rank 1 makes its own steps, and joins
+//   comes-meanwhile  while two others are in a call of a group, on threads of their own
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -29,6 +30,7 @@ namespace {
 
 using elastic::Context;
 using elastic::ErrorCode;
+using elastic::GroupRule;
 using elastic::JoinOutcome;
 using elastic::ReduceOp;
 using elastic::Work;
@@ -216,6 +218,43 @@ void train_with_a_comer() {
   });
 }
 
+/// The worker in slot 2 dies, and another one comes. The first two make a call of their group, one
+/// of them before that and the other one after it.
+void group_call_while_a_worker_comes() {
+  const std::string slot = std::getenv("ELASTIC_SLOT");
+  std::int64_t step = 0;
+  std::int64_t steps_with_comer = 0;
+  std::vector<elastic::WorkerId> pair;
+  elastic::State state;
+  state.add("step", step);
+  state.add("steps_with_comer", steps_with_comer);
+  std::thread caller;
+  std::int64_t sum = -1;
+  const auto call = [&] {
+    caller = std::thread([&, &group = elastic::context().group(GroupRule::workers(pair))] {
+      sum = group.allreduce(std::int64_t{1});
+    });
+  };
+  const bool is_first = elastic::rank() >= 0;  // and no replacement
+  if (is_first) {
+    const elastic::Contributors members = elastic::members();
+    pair.assign(members.workers().begin(), members.workers().begin() + 2);
+  }
+  elastic::run(state, [&] {
+    while (steps_with_comer < 5) {
+      if (slot == "0" && step == 2) call();
+      if (slot == "2" && is_first && step == 4) ::kill(::getpid(), SIGKILL);
+      (void)elastic::allreduce(std::int64_t{1});
+      ++step;
+      if (step > 5 && elastic::size() == 3 && ++steps_with_comer == 3 && slot == "1") call();
+      state.commit();
+    }
+  });
+  if (!caller.joinable()) return;
+  caller.join();
+  require(sum == 2, "a call of a group that a worker which comes has no part in");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -233,6 +272,8 @@ int main(int argc, char** argv) {
       Uneven(argv[1]).unjoined_dies();
     } else if (scene == "comes") {
       train_with_a_comer();
+    } else if (scene == "comes-meanwhile") {
+      group_call_while_a_worker_comes();
     } else {
       elastic::testing::fail("unknown scene " + scene);
     }
