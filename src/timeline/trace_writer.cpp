@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/log.hpp"
@@ -28,6 +29,27 @@ void lower_priority_of_this_thread() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kLowestPriority);
 }
 
+Status refusal(const std::string& path, const std::string& why, const std::string& remedy) {
+  return Status(Code::kInvalidArgument, "cannot write the timeline to " + path + ": " + why + "; " +
+                                            remedy + " (ELASTIC_TIMELINE or start_timeline)");
+}
+
+/// Opens no file that could hold up the worker: a FIFO, for example, makes writers wait for its
+/// reader, or sends them SIGPIPE. A character device is written without waiting.
+Result<UniqueFd> open_without_waiting(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  UniqueFd fd(::open(path.c_str(), kFlags, 0644));
+  struct stat info {};
+  const bool opened = fd && ::fstat(fd.get(), &info) == 0;
+  if (!opened && errno != ENXIO) {
+    return refusal(path, std::strerror(errno),
+                   "name a file in a folder that is there and that you may write to");
+  }
+  if (opened && (S_ISREG(info.st_mode) || S_ISCHR(info.st_mode))) return fd;
+  return refusal(path, "it is a FIFO, a socket or a block device",
+                 "name a regular file, which is made if it is not there");
+}
+
 }  // namespace
 
 std::string path_of_worker(const std::string& path, std::uint64_t worker) {
@@ -41,14 +63,9 @@ std::string path_of_worker(const std::string& path, std::uint64_t worker) {
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const TraceFile& file, EventRing& ring,
                                                          const Texts& texts) {
-  UniqueFd fd(::open(file.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd) {
-    return Status(Code::kInvalidArgument,
-                  "cannot write the timeline to " + file.path + ": " + std::strerror(errno) +
-                      "; name a file in a folder that is there and that you may write to "
-                      "(ELASTIC_TIMELINE or start_timeline)");
-  }
-  return std::unique_ptr<TraceWriter>(new TraceWriter(file, std::move(fd), ring, texts));
+  auto fd = open_without_waiting(file.path);
+  if (!fd.ok()) return fd.status();
+  return std::unique_ptr<TraceWriter>(new TraceWriter(file, std::move(fd).value(), ring, texts));
 }
 
 TraceWriter::TraceWriter(TraceFile file, UniqueFd fd, EventRing& ring, const Texts& texts)

@@ -31,7 +31,7 @@ std::string path_of_worker(const std::string& path, std::uint64_t worker);
 class TraceWriter {
  public:
   /// Makes the file, in place of an old one, and starts the thread. kInvalidArgument names the file
-  /// that cannot be made.
+  /// that cannot be made, or that is neither a regular file nor a character device.
   static Result<std::unique_ptr<TraceWriter>> create(const TraceFile& file, EventRing& ring,
                                                      const Texts& texts);
   /// Writes what the ring has, and completes the file.

@@ -1,6 +1,7 @@
 // The parts of the timeline and of the flight recorder by themselves.
 #include <atomic>
 #include <cstdio>
+#include <fcntl.h>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -11,7 +12,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include "base/unique_fd.hpp"
 #include "timeline/event_ring.hpp"
 #include "timeline/flight_recorder.hpp"
 #include "timeline/lane_trace.hpp"
@@ -224,6 +227,25 @@ TEST_F(TimelineFile, HasTheOperationsOfALane) {
   EXPECT_THAT(text(), HasSubstr("\"contributors\":0,\"backend\":\"native\","
                                 "\"outcome\":\"interrupted by a view change\""));
   EXPECT_EQ(lane.latest(3).size(), 2U) << "the small ones are one row";
+}
+
+/// With a FIFO, `start` would wait for a reader, and `stop` until it reads.
+TEST_F(TimelineFile, IsNoFifo) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const Status unread = timeline_.start({path_, {}});
+  EXPECT_EQ(unread.code(), Code::kInvalidArgument);
+  EXPECT_THAT(unread.message(), HasSubstr(path_ + ": it is a FIFO"));
+  EXPECT_THAT(unread.message(), HasSubstr("name a regular file"));
+  const UniqueFd reader(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(timeline_.start({path_, {}}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(timeline_.path(), "");
+}
+
+TEST_F(TimelineFile, MayBeACharacterDevice) {
+  EXPECT_TRUE(timeline_.start({"/dev/null", {}}).ok());
+  timeline_.stop();
+  EXPECT_TRUE(timeline_.start({"/dev/full", {}}).ok()) << "it ends with a warning";
 }
 
 TEST(Timeline, PathsOfWorkersKeepTheEnding) {
