@@ -41,10 +41,7 @@ Context::Impl::Impl(Options options)
 }
 
 void Context::Impl::start_timeline(const std::string& path, const runtime::Identity& identity) {
-  if (path.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "start_timeline: the path is empty; name a file, such as trace.json");
-  }
+  runtime::raise_if(timeline::check_timeline_path(path));
   timeline::TraceFile file;
   file.path = timeline::path_of_worker(path, identity.id);
   file.facts.job = identity.job;

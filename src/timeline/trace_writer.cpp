@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -51,6 +53,19 @@ Result<UniqueFd> open_without_waiting(const std::string& path) {
 }
 
 }  // namespace
+
+Status check_timeline_path(const std::string& path) {
+  std::error_code unreadable;
+  if (path.empty()) {
+    return refusal("''", "the path is empty", "name a file, such as trace.json");
+  }
+  if (path.back() == '/' || std::filesystem::is_directory(path, unreadable)) {
+    return refusal(
+        path, "it is a folder",
+        "name a file in it, such as " + path + (path.back() == '/' ? "" : "/") + "trace.json");
+  }
+  return {};
+}
 
 std::string path_of_worker(const std::string& path, std::uint64_t worker) {
   const std::size_t folder = path.rfind('/') + 1;  // 0 without one

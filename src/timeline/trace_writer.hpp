@@ -22,6 +22,9 @@ struct TraceFile {
   TraceFacts facts;
 };
 
+/// \returns kInvalidArgument if `path`, as a user gives it, names no file.
+Status check_timeline_path(const std::string& path);
+
 /// \returns "folder/trace.<worker>.json" for "folder/trace.json": workers that share a path write
 /// to different files, and so does one that takes the rank of a dead one.
 std::string path_of_worker(const std::string& path, std::uint64_t worker);

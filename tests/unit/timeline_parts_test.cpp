@@ -248,6 +248,18 @@ TEST_F(TimelineFile, MayBeACharacterDevice) {
   EXPECT_TRUE(timeline_.start({"/dev/full", {}}).ok()) << "it ends with a warning";
 }
 
+TEST(Timeline, IsNamedByAFileAndNoFolder) {
+  for (const std::string folder : {"/tmp", "/tmp/", "/no/such/folder/", ".", "/tmp/.."}) {
+    const Status status = check_timeline_path(folder);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << folder;
+    EXPECT_THAT(status.message(), HasSubstr(folder + ": it is a folder; name a file in it"));
+  }
+  EXPECT_THAT(check_timeline_path("/tmp/").message(), HasSubstr("such as /tmp/trace.json"));
+  EXPECT_EQ(check_timeline_path("").code(), Code::kInvalidArgument);
+  EXPECT_TRUE(check_timeline_path("trace.json").ok());
+  EXPECT_TRUE(check_timeline_path("/no/such/folder/trace").ok()) << "the file's name is right";
+}
+
 TEST(Timeline, PathsOfWorkersKeepTheEnding) {
   EXPECT_EQ(path_of_worker("trace.json", 0xab), "trace.00000000000000ab.json");
   EXPECT_EQ(path_of_worker("/a.b/trace", 0xab), "/a.b/trace.00000000000000ab.json");
