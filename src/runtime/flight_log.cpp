@@ -4,8 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <fcntl.h>
 #include <map>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "base/host_identity.hpp"
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
+#include "base/unique_fd.hpp"
 #include "base/wall_clock.hpp"
 #include "collectives/transport/frame.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
@@ -62,6 +64,18 @@ nlohmann::json json_of(const OperationRecord& record, const timeline::TickScale&
   if (record.is_small) operation["small"] = record.last - record.position + 1;
   if (record.text != timeline::Texts::kNone) operation["first"] = texts.text(record.text);
   return operation;
+}
+
+/// Writes a file that is not there yet: no FIFO of that name makes the worker wait for its reader.
+/// \returns whether it could; otherwise `errno` says why.
+bool write_fresh(const std::string& path, std::string_view text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  while (file && !text.empty()) {
+    const ssize_t wrote = ::write(file.get(), text.data(), text.size());
+    if (wrote < 0 && errno != EINTR) return false;
+    if (wrote > 0) text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return static_cast<bool>(file);
 }
 
 std::string one_line(const nlohmann::json& json) {
@@ -158,10 +172,8 @@ Status FlightLog::place(const std::string& text, std::string& path) const {
   if (!where.ok()) return where.status();
   path = where.value() + fmt::format("/flight.{:016x}.json", identity_.id);
   const std::string fresh = path + ".new";
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file || std::rename(fresh.c_str(), path.c_str()) != 0) {
+  (void)::unlink(fresh.c_str());  // of a write that did not come to its end
+  if (!write_fresh(fresh, text) || std::rename(fresh.c_str(), path.c_str()) != 0) {
     return Status(Code::kUnavailable, path + ": " + std::strerror(errno));
   }
   return {};

@@ -100,6 +100,24 @@ TEST_F(FlightRecorderTest, AStallWritesItOnAllMembers) {
   EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
 }
 
+/// Every program that may write to the folder can make one where the next file is written.
+TEST_F(FlightRecorderTest, IsWrittenInThePlaceOfAFifo) {
+  start({"20", "10", pipe()}, {"ELASTIC_STALL_WARNING_MS=100"});
+  ASSERT_TRUE(come(2)) << job_.output();
+  std::vector<std::string> written;
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    if (entry.path().extension() == ".json") written.push_back(entry.path().string());
+  }
+  for (const std::string& path : written) {
+    ASSERT_EQ(::mkfifo((path + ".new").c_str(), 0600), 0);
+    std::filesystem::remove(path);
+  }
+  ASSERT_TRUE(job_.control({"dump"})) << job_.output();
+  EXPECT_TRUE(come(2)) << job_.output();
+  let_rank_0_go_on();
+  EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
+}
+
 TEST_F(FlightRecorderTest, AJobThatFailsWritesIt) {
   start({"20", "10", pipe()}, {"ELASTIC_STALL_TIMEOUT_MS=300"});
   ASSERT_TRUE(come(2)) << job_.output();
