@@ -502,6 +502,7 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// for yet: gives the result to `take`, which is called once, before the function returns.
   /// `stream` is for tensors on a CUDA device. `row`: the shape of the block without its first
   /// axis; members with other rows get kMismatch.
+  /// In a gather `take` is called on the root alone.
   /// \returns the workers with a contribution to the result.
   /// \throws Error as every collective. Exceptions of `take` pass through, and this worker leaves
   ///   the job.
@@ -511,7 +512,6 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                               CudaStream stream = {});
   Contributors alltoall(const BlocksView& blocks, const TakeGathered& take, CudaStream stream = {});
-  /// On the root alone `take` is called.
   Contributors gather(ConstTensorView block, Root root, const TakeGathered& take,
                       CudaStream stream = {}, std::span<const std::size_t> row = {});
   Contributors scatter(const BlocksView& blocks, Root root, const TakeScattered& take,

@@ -33,19 +33,19 @@ class ELASTIC_API GroupRule {
   using Choose =
       std::function<std::vector<WorkerId>(std::span<const GroupMember> members, WorkerId self)>;
 
-  /// The members on this worker's host.
+  /// \returns the rule for the members on this worker's host.
   static GroupRule per_host();
-  /// The members that have this worker's rank among the members on their host.
+  /// \returns the rule for the members that have this worker's rank among the members on their host.
   static GroupRule across_hosts();
-  /// The members with the ranks first, first + step, first + 2 * step and so on.
+  /// \returns the rule for the members with the ranks first, first + step, first + 2 * step and so on.
   /// \throws Error kInvalidArgument: `step` is not positive, or `first` is negative.
   static GroupRule every(int step, int first = 0);
-  /// The members that have these ranks. Ranks that no member has are left out.
+  /// \returns the rule for the members that have these ranks. Ranks that no member has are left out.
   /// \throws Error kInvalidArgument: a rank is negative, or there twice.
   static GroupRule ranks(std::vector<int> ranks);
-  /// These workers, as far as they are members.
+  /// \returns the rule for these workers, as far as they are members.
   static GroupRule workers(std::vector<WorkerId> workers);
-  /// As a function chooses. Rules with the same name are the same rule.
+  /// \returns the rule of a function. Rules with the same name are the same rule.
   /// \throws Error kInvalidArgument: the name is empty.
   static GroupRule by(std::string name, Choose choose);
 
