@@ -46,7 +46,7 @@ class ELASTIC_API GroupRule {
   /// \returns the rule for these workers, as far as they are members.
   static GroupRule workers(std::vector<WorkerId> workers);
   /// \returns the rule of a function. Rules with the same name are the same rule.
-  /// \throws Error kInvalidArgument: the name is empty.
+  /// \throws Error kInvalidArgument: the name is empty, or there is no function.
   static GroupRule by(std::string name, Choose choose);
 
   /// \returns the rule in words, such as "per host".

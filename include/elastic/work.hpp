@@ -59,7 +59,7 @@ class ELASTIC_API Work {
   /// wait meanwhile, so it should be short. In it collectives, waits for operations that are not
   /// complete, `run` and `shutdown` throw Error(kInvalidArgument). An exception that leaves it is
   /// logged.
-  /// \throws Error kInvalidArgument for no operation.
+  /// \throws Error kInvalidArgument for no operation, and for no function.
   void then(std::function<void(const Work&)> continuation) const;
 
  private:

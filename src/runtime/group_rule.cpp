@@ -103,6 +103,7 @@ GroupRule GroupRule::workers(std::vector<WorkerId> workers) {
 
 GroupRule GroupRule::by(std::string name, Choose choose) {
   if (name.empty()) refuse("GroupRule::by: a rule needs a name");
+  if (!choose) refuse("GroupRule::by: the rule '" + name + "' needs a function that chooses");
   return {"by " + std::move(name), std::move(choose)};
 }
 

@@ -92,7 +92,11 @@ Contributors Work::contributors() const {
 }
 
 void Work::then(std::function<void(const Work&)> continuation) const {
-  checked(state_).when_complete([work = *this, then = std::move(continuation)] {
+  detail::WorkState& state = checked(state_);
+  if (!continuation) {
+    throw Error(ErrorCode::kInvalidArgument, "Work::then: there is no function to call");
+  }
+  state.when_complete([work = *this, then = std::move(continuation)] {
     const InCallback callback("the function given to Work::then");
     try {
       then(work);

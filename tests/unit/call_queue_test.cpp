@@ -137,6 +137,18 @@ TEST_F(CallQueueTest, ContinuesOnceWhenItIsComplete) {
   EXPECT_EQ(after, 1);
 }
 
+TEST_F(CallQueueTest, AContinuationIsAFunction) {
+  const Work work = add_behind(open_, 2);
+  try {
+    work.then(nullptr);
+    ADD_FAILURE() << "then(nullptr) was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  }
+  gate_.set_value();
+  work.wait();
+}
+
 /// A wait for another operation could be one for this thread itself.
 TEST_F(CallQueueTest, AContinuationMayNotWait) {
   std::string what;

@@ -1,5 +1,6 @@
 // Which members the rules of groups choose.
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -63,21 +64,32 @@ TEST(GroupRuleTest, HasTheSameNameForTheSameMembers) {
   EXPECT_NE(GroupRule::every(2).name(), GroupRule::every(2, 1).name());
 }
 
+/// \returns the text of the error that a rule is refused with.
+std::string refusal_of(const std::function<void()>& make) {
+  try {
+    make();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "nothing";
+}
+
 TEST(GroupRuleTest, RefusesNumbersThatAreNoRanks) {
-  const auto message = [](const auto& make) {
-    try {
-      (void)make();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
-  EXPECT_NE(message([] { return GroupRule::every(0); }).find("step, 0"), std::string::npos);
-  EXPECT_NE(message([] { return GroupRule::every(1, -2); }).find("-2"), std::string::npos);
-  EXPECT_NE(message([] { return GroupRule::ranks({3, -1}); }).find("-1"), std::string::npos);
-  EXPECT_NE(message([] { return GroupRule::ranks({3, 3}); }).find("twice"), std::string::npos);
-  EXPECT_NE(message([] { return GroupRule::by("", {}); }).find("name"), std::string::npos);
+  EXPECT_NE(refusal_of([] { (void)GroupRule::every(0); }).find("step, 0"), std::string::npos);
+  EXPECT_NE(refusal_of([] { (void)GroupRule::every(1, -2); }).find("-2"), std::string::npos);
+  EXPECT_NE(refusal_of([] { (void)GroupRule::ranks({3, -1}); }).find("-1"), std::string::npos);
+  EXPECT_NE(refusal_of([] { (void)GroupRule::ranks({3, 3}); }).find("twice"), std::string::npos);
+}
+
+TEST(GroupRuleTest, RefusesARuleWithoutNameOrFunction) {
+  const auto none = [](auto, WorkerId) { return Ids(); };
+  EXPECT_NE(refusal_of([&] { (void)GroupRule::by("", none); }).find("name"), std::string::npos);
+  for (const GroupRule::Choose& choose : {GroupRule::Choose(), GroupRule::Choose(nullptr)}) {
+    EXPECT_NE(
+        refusal_of([&] { (void)GroupRule::by("mine", choose); }).find("'mine' needs a function"),
+        std::string::npos);
+  }
 }
 
 }  // namespace
