@@ -45,7 +45,10 @@ class ELASTIC_API GroupRule {
   static GroupRule ranks(std::vector<int> ranks);
   /// \returns the rule for these workers, as far as they are members.
   static GroupRule workers(std::vector<WorkerId> workers);
-  /// \returns the rule of a function. Rules with the same name are the same rule.
+  /// \returns the rule of a function. Rules with the same name are the same rule. The function must not ask
+  /// for a group, nor ask one for anything, and must not wait for another thread that does: the
+  /// group is locked while its rule is applied. In it Context::group, the functions of Group, and
+  /// collectives throw Error(kInvalidArgument).
   /// \throws Error kInvalidArgument: the name is empty, or there is no function.
   static GroupRule by(std::string name, Choose choose);
 

@@ -12,6 +12,7 @@
 #include "base/hash.hpp"
 #include "base/in_callback.hpp"
 #include "coordinator/group_operation.hpp"
+#include "runtime/applied_rule.hpp"
 #include "runtime/group_impl.hpp"
 #include "runtime/groups.hpp"
 #include "runtime/raise.hpp"
@@ -250,21 +251,25 @@ Group::Group(Context& context, std::unique_ptr<Impl> impl)
 Group::~Group() = default;
 
 runtime::ScopeUse Group::scope() {
+  runtime::refuse_in_rule("a collective of a group");
   const auto use = context_.impl_.operator->();
   return {*impl_, use.prolong()};
 }
 
 int Group::rank() const {
+  runtime::refuse_in_rule("Group::rank");
   (void)context_.impl_->show_view();
   return impl_->present()->rank;
 }
 
 int Group::size() const {
+  runtime::refuse_in_rule("Group::size");
   (void)context_.impl_->show_view();
   return impl_->present()->size();
 }
 
 Contributors Group::members() const {
+  runtime::refuse_in_rule("Group::members");
   (void)context_.impl_->show_view();
   const auto members = impl_->present();
   return members->size() > 0 ? members->contributors() : Contributors();
@@ -275,12 +280,14 @@ const std::string& Group::name() const {
 }
 
 Group& Group::group(const GroupRule& rule) {
+  runtime::refuse_in_rule("Group::group");
   Impl::Rules rules = impl_->rules();
   rules.push_back(rule);
   return context_.groups_->of(context_, std::move(rules));
 }
 
 Group& Context::group(const GroupRule& rule) {
+  runtime::refuse_in_rule("Context::group");
   (void)rank();
   return groups_->of(*this, {rule});
 }

@@ -8,6 +8,7 @@
 #include "base/rank_list.hpp"
 #include "elastic/error.hpp"
 #include "elastic/group.hpp"
+#include "runtime/applied_rule.hpp"
 
 namespace elastic {
 
@@ -108,7 +109,10 @@ GroupRule GroupRule::by(std::string name, Choose choose) {
 }
 
 std::vector<GroupMember> GroupRule::choose(MemberList members, WorkerId self) const {
-  const std::vector<WorkerId> ids = choose_(members, self);
+  const std::vector<WorkerId> ids = [&] {
+    const runtime::AppliedRule applied;
+    return choose_(members, self);
+  }();
   const std::set<WorkerId> wanted(ids.begin(), ids.end());
   std::vector<GroupMember> chosen;
   std::ranges::copy_if(members, std::back_inserter(chosen),

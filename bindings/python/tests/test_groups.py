@@ -200,6 +200,25 @@ def test_a_group_of_a_context(job: Job) -> None:
     job(4, of_a_context)
 
 
+def asks_for_a_group() -> None:
+    """The group is locked while its function chooses."""
+    elastic.init()
+    everyone = elastic.GroupRule.per_host()
+
+    def asks(members: list[tuple[int, int]], own: int) -> list[int]:
+        return [worker for worker, host in members][: elastic.group(everyone).size()]
+
+    for _ in range(2):
+        with pytest.raises(elastic.InvalidArgumentError, match="in the function of a group's rule"):
+            elastic.group(elastic.GroupRule.by("asks", asks)).size()
+    assert elastic.group(everyone).allreduce(1) == elastic.size()
+    elastic.shutdown()
+
+
+def test_a_rule_asks_no_group(job: Job) -> None:
+    job(2, asks_for_a_group)
+
+
 def dies_in_a_group() -> None:
     """A worker is killed while its group is in a call: the call returns on the others of the group,
     and the other group goes on."""

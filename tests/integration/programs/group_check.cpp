@@ -2,6 +2,8 @@
 // itself. Writes <log>/<rank> when all have been right.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -46,6 +48,7 @@ class Checks {
     nested();
     nested_with_names_alike();
     many_workers();
+    asked_in_rules();
     messages();
     const Numbers all(1, 1);
     require(job_.allreduce(std::int64_t{1}) == size_, "the job's own sums");
@@ -305,6 +308,38 @@ class Checks {
     Numbers sum(10, 1);
     group.allreduce_async("a name", std::span(sum)).wait();
     require(sum == Numbers(10, size_), "a named call of a group with a long name");
+  }
+
+  /// While a rule is applied, its group is locked. A later rule with the same name gets the group
+  /// of the first, whose function is called again after an error.
+  void asked_in_rules() {
+    Group* asked = nullptr;
+    const auto ask = std::make_shared<std::function<void()>>();
+    Group& group = job_.group(GroupRule::by("asks", [ask](auto members, elastic::WorkerId) {
+      (*ask)();
+      return std::vector<elastic::WorkerId>{members.front().id, members.back().id};
+    }));
+    Group& other = job_.group(GroupRule::ranks({0}));
+    const auto refused = [&](const std::string& call, const std::function<void()>& question) {
+      *ask = question;
+      must_fail(call, ErrorCode::kInvalidArgument,
+                {call + " was called in the function of a group's rule"}, [&] { group.size(); });
+    };
+    const GroupRule same = GroupRule::by(
+        "asks", [](auto, elastic::WorkerId) { return std::vector<elastic::WorkerId>(); });
+    refused("Context::group", [&] { asked = &job_.group(same); });
+    refused("Group::group", [&] { asked = &other.group(same); });
+    refused("Group::rank", [&] { (void)group.rank(); });
+    refused("Group::size", [&] { (void)group.size(); });
+    refused("Group::members", [&] { (void)other.members(); });
+    refused("a collective of a group", [&] { group.barrier(); });
+    refused("allreduce", [&] { (void)job_.allreduce(std::int64_t{1}); });
+    require(asked == nullptr, "no group was given");
+    *ask = [] {};
+    require(group.size() == (size_ > 1 ? 2 : 1), "the group after its errors");
+    *ask = [&] { elastic::testing::fail("a rule was applied to the same members again"); };
+    require(group.rank() < 2, "a rank");
+    *ask = [] {};
   }
 
   void messages() {
