@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/backend_names.hpp"
 #include "base/dtype_names.hpp"
+#include "base/gathered_calls.hpp"
 #include "base/little_endian.hpp"
 #include "base/reduce_ops.hpp"
 
@@ -72,6 +75,14 @@ std::string performer_name(std::size_t number) {
                                        : std::to_string(number);
 }
 
+/// \returns the call that is an allgather of such rows on the way; empty for an allgather itself.
+std::string_view gathered_call(std::uint32_t row_hash) {
+  for (const GatheredCall* const call : {&kLocationCall, &kSparseCall}) {
+    if (row_hash == low_half(hash_of(std::as_bytes(std::span(call->row))))) return call->name;
+  }
+  return {};
+}
+
 std::string describe_root(std::uint32_t detail) {
   constexpr std::uint32_t kWorker = Fingerprint::kRootWorker;
   if ((detail & kWorker) == 0) return "rank " + std::to_string(detail);
@@ -122,6 +133,9 @@ std::string describe(const Fingerprint& fingerprint) {
            by;
   }
   if (kind == kBarrier) return text + by;
+  if (kind == kAllgather && !gathered_call(fingerprint.detail).empty()) {
+    return std::string(gathered_call(fingerprint.detail)) + by;
+  }
   if (fingerprint.tensors > 1) {
     text += " of " + std::to_string(fingerprint.tensors) +
             (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +

@@ -36,10 +36,10 @@ struct SparseRows {
 /// All rows go to all members: with n members it moves n times the rows that one gives, and a dense
 /// allreduce twice the tensor. So it pays where a member gives less than some 2/n of all rows.
 /// \returns the rows, the same on all members.
-/// \throws Error as Context::allgather; also kMismatch, on all members, for another width, type or
-///   number of rows on one of them; kInvalidArgument, on all members, for an index that is no row,
-///   which the message names; kInvalidArgument on this member for values that are not as many as
-///   indices and width say, and for other operations than kSum and kAverage.
+/// \throws Error as Context::allgather; also kMismatch, on all members, for another width, type,
+///   number of rows or operation on one of them; kInvalidArgument, on all members, for an index
+///   that is no row; the messages name the rank. kInvalidArgument on this member for values that
+///   are not as many as indices and width say, and for other operations than kSum and kAverage.
 ELASTIC_API SparseRows sparse_allreduce(Context& context, const SparseRowsView& rows,
                                         ReduceOp op = ReduceOp::kSum);
 

@@ -1,6 +1,5 @@
 #include "elastic/minloc.hpp"
 
-#include <array>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "base/dtype_names.hpp"
+#include "base/gathered_calls.hpp"
 #include "collectives/kernels/extreme.hpp"
 #include "elastic/error.hpp"
 #include "runtime/tensor_check.hpp"
@@ -27,9 +27,6 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 static_assert(sizeof(Header) == 16);
-
-/// The "row" of the allgather: no other call takes the blocks for its own.
-constexpr std::array<std::size_t, 1> kRow = {0x6d696e6c6f63};
 
 const char* name_of(Extreme extreme) {
   return extreme == Extreme::kLeast ? "minloc" : "maxloc";
@@ -109,7 +106,7 @@ Contributors locate(Context& context, Extreme extreme, const TensorView& values,
         if (difference || values.count == 0) return;
         combine(blocks, mine.size(), extreme, values, indices);
       },
-      {}, kRow);
+      {}, kLocationCall.row);
   if (difference) {
     throw Error(ErrorCode::kMismatch,
                 *difference + ": give as many values of one type on all members, to one call");

@@ -1,13 +1,15 @@
 #include "elastic/sparse_allreduce.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/dtype_names.hpp"
+#include "base/gathered_calls.hpp"
+#include "base/reduce_ops.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "elastic/error.hpp"
 #include "runtime/tensor_check.hpp"
@@ -16,36 +18,59 @@ namespace elastic {
 
 namespace {
 
-/// A member's block: the number of its rows, their indices, and the rows.
+/// The call of a member, at the begin of its block. All members compare those of all, so that an
+/// error names the ranks.
+struct SparseShape {
+  std::uint64_t width;
+  std::uint64_t rows;  ///< of the whole tensor
+  std::uint32_t dtype;
+  std::uint32_t op;
+  bool operator==(const SparseShape&) const = default;
+};
+
+struct SparseHeader {
+  SparseShape shape;
+  std::uint64_t count;  ///< of the rows that follow
+};
+static_assert(sizeof(SparseHeader) == 32);
+
+std::string described(const SparseShape& shape) {
+  return "sparse_allreduce on a tensor of " + std::to_string(shape.rows) + " rows of " +
+         std::to_string(shape.width) + " " + dtype_name(static_cast<DType>(shape.dtype)) + ", " +
+         reduce_op_name(static_cast<ReduceOp>(shape.op));
+}
+
+/// A member's block: the header, the indices of its rows, and the rows.
 class Block {
  public:
-  Block(std::span<const std::byte> bytes, std::size_t row_bytes)
-      : bytes_(bytes), row_bytes_(row_bytes) {
-    std::memcpy(&rows_, bytes.data(), sizeof(rows_));
+  explicit Block(std::span<const std::byte> bytes) : bytes_(bytes) {
+    std::memcpy(&header_, bytes.data(), sizeof(header_));
+    row_bytes_ = header_.shape.width * size_of(static_cast<DType>(header_.shape.dtype));
   }
 
-  std::size_t rows() const { return static_cast<std::size_t>(rows_); }
+  const SparseShape& shape() const { return header_.shape; }
+  std::size_t rows() const { return static_cast<std::size_t>(header_.count); }
   std::int64_t index(std::size_t row) const {
     std::int64_t value = 0;
-    std::memcpy(&value, bytes_.data() + sizeof(rows_) + row * sizeof(value), sizeof(value));
+    std::memcpy(&value, bytes_.data() + sizeof(header_) + row * sizeof(value), sizeof(value));
     return value;
   }
   const std::byte* values(std::size_t row) const {
-    return bytes_.data() + sizeof(rows_) + rows() * sizeof(std::int64_t) + row * row_bytes_;
+    return bytes_.data() + sizeof(header_) + rows() * sizeof(std::int64_t) + row * row_bytes_;
   }
 
  private:
   std::span<const std::byte> bytes_;
+  SparseHeader header_;
   std::size_t row_bytes_;
-  std::uint64_t rows_ = 0;
 };
 
-std::vector<std::byte> packed(const SparseRowsView& rows) {
-  const std::uint64_t count = rows.indices.size();
+std::vector<std::byte> packed(const SparseShape& shape, const SparseRowsView& rows) {
+  const SparseHeader header{shape, rows.indices.size()};
   const auto indices = std::as_bytes(rows.indices);
   const auto* const values = static_cast<const std::byte*>(rows.values.data);
-  std::vector<std::byte> block(sizeof(count));
-  std::memcpy(block.data(), &count, sizeof(count));
+  std::vector<std::byte> block(sizeof(header));
+  std::memcpy(block.data(), &header, sizeof(header));
   block.insert(block.end(), indices.begin(), indices.end());
   block.insert(block.end(), values, values + rows.values.bytes());
   return block;
@@ -65,6 +90,18 @@ void check(const SparseRowsView& rows, ReduceOp op) {
               "sparse_allreduce: there are " + std::to_string(rows.indices.size()) +
                   " indices and " + std::to_string(rows.values.count) +
                   " values, which are not as many rows of " + std::to_string(rows.width));
+}
+
+/// The first rank with another call than rank 0. All members find the same.
+std::optional<std::string> find_difference(const std::vector<Block>& blocks) {
+  const SparseShape& first = blocks.front().shape();
+  for (std::size_t rank = 1; rank < blocks.size(); ++rank) {
+    if (blocks[rank].shape() == first) continue;
+    return "rank 0 called " + described(first) + ", rank " + std::to_string(rank) + " called " +
+           described(blocks[rank].shape()) +
+           ": give rows of one tensor on all members, and one operation";
+  }
+  return std::nullopt;
 }
 
 /// The first index that is no row. All members find the same.
@@ -117,9 +154,9 @@ SparseRows add(const std::vector<Block>& blocks, DType dtype, std::size_t width)
 SparseRows sparse_allreduce(Context& context, const SparseRowsView& rows, ReduceOp op) {
   check(rows, op);
   const DType dtype = rows.values.dtype;
-  const std::vector<std::byte> mine = packed(rows);
-  const std::array<std::size_t, 3> shape = {rows.width, rows.rows,
-                                            static_cast<std::size_t>(dtype) + 1};
+  const std::vector<std::byte> mine = packed(
+      {rows.width, rows.rows, static_cast<std::uint32_t>(dtype), static_cast<std::uint32_t>(op)},
+      rows);
   std::vector<std::byte> all;
   std::vector<std::size_t> counts;
   Contributors contributors = context.allgather(
@@ -128,12 +165,15 @@ SparseRows sparse_allreduce(Context& context, const SparseRowsView& rows, Reduce
         all.assign(bytes.begin(), bytes.end());
         counts = std::move(of_ranks);
       },
-      {}, shape);
+      {}, kSparseCall.row);
   std::vector<Block> blocks;
   std::span<const std::byte> rest(all);
   for (const std::size_t count : counts) {
-    blocks.emplace_back(rest.first(count), rows.width * size_of(dtype));
+    blocks.emplace_back(rest.first(count));
     rest = rest.subspan(count);
+  }
+  if (const auto difference = find_difference(blocks)) {
+    throw Error(ErrorCode::kMismatch, *difference);
   }
   if (const auto fault = find_fault(blocks, rows.rows)) {
     throw Error(ErrorCode::kInvalidArgument, *fault);

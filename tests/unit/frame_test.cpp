@@ -3,12 +3,15 @@
 #include <array>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/backend_names.hpp"
+#include "base/gathered_calls.hpp"
+#include "base/hash.hpp"
 
 namespace elastic::transport {
 namespace {
@@ -135,6 +138,14 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::root_worker(7), 0}),
             "call whose root is the worker whose id has the low bits 7, which is no member");
   EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "call whose root is gone");
+}
+
+TEST(Fingerprint, SaysWhichCallAnAllgatherIsFor) {
+  for (const GatheredCall* const call : {&kLocationCall, &kSparseCall}) {
+    const auto row = static_cast<std::uint32_t>(hash_of(std::as_bytes(std::span(call->row))));
+    EXPECT_EQ(describe({3, 5, 0, 1, row, 0}), call->name);
+    EXPECT_EQ(describe({3, 5, 0, 1, row + 1, 0}), "allgather of u8");
+  }
 }
 
 TEST(Fingerprint, SaysWhichBackend) {

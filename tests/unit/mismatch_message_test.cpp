@@ -24,11 +24,16 @@ TEST(MismatchMessage, NamesTwoRanksAndTheirCalls) {
   EXPECT_TRUE(names(message, "rank 2 called " + describe(print(6)))) << message;
 }
 
-TEST(MismatchMessage, SaysSoWhenTheCallsLookAlike) {
-  const std::string message = mismatch_message({{print(5, 1), ""}, {print(5, 2), ""}});
-  if (describe(print(5, 1)) == describe(print(5, 2))) {
-    EXPECT_TRUE(names(message, "another root or other shapes")) << message;
-  }
+TEST(MismatchMessage, SaysWhatCallsThatLookAlikeDifferIn) {
+  const auto message = [](Kind kind) {
+    std::vector<Statement> statements{{print(5, 1), ""}, {print(5, 2), ""}};
+    for (Statement& each : statements) each.called.kind = static_cast<std::uint8_t>(kind);
+    return mismatch_message(statements);
+  };
+  EXPECT_TRUE(names(message(Kind::kAllreduce), "sum with other shapes or scales. All"));
+  EXPECT_TRUE(names(message(Kind::kAllgather), "f32 with blocks of other shapes. All"));
+  EXPECT_TRUE(names(message(Kind::kAlltoall), "for each rank with blocks of other shapes. All"));
+  EXPECT_FALSE(names(message(Kind::kBroadcast), "shapes")) << "the roots are in the message";
 }
 
 TEST(MismatchMessage, TakesTheLeastText) {

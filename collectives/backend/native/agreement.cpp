@@ -75,6 +75,14 @@ bool are_broadcasts(const Fingerprint& one, const Fingerprint& other) {
   return one.call() == kBroadcast && other.call() == kBroadcast && one.detail != other.detail;
 }
 
+/// \returns the difference of two calls whose descriptions are the same.
+const char* hidden_difference(const Fingerprint& called) {
+  const auto kind = static_cast<Kind>(called.call());
+  const bool has_blocks =
+      kind == Kind::kAllgather || kind == Kind::kAlltoall || kind == Kind::kGather;
+  return has_blocks ? " with blocks of other shapes" : " with other shapes or scales";
+}
+
 }  // namespace
 
 std::string mismatch_message(const std::vector<Statement>& statements) {
@@ -89,7 +97,7 @@ std::string mismatch_message(const std::vector<Statement>& statements) {
   const std::string second = describe(other->called);
   std::string message = "collectives do not match: rank 0 called " + first + ", but rank " +
                         std::to_string(other - statements.begin()) + " called " + second;
-  if (first == second) message += " with another root or other shapes or scales";
+  if (first == second) message += hidden_difference(other->called);
   if (are_broadcasts(statements.front().called, other->called)) {
     message +=
         ". A root made from rank() or size() changes with the view, on one member before "

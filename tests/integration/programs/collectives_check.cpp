@@ -537,6 +537,30 @@ class Checks {
     rows.width = 4;
     must_fail(ErrorCode::kInvalidArgument, {"3 indices and 15 values"},
               [&] { elastic::sparse_allreduce(elastic::context(), rows); });
+    if (size_ > 1) unlike_sparse(indices);
+  }
+
+  /// The last rank makes another call than the others.
+  void unlike_sparse(std::span<const std::int64_t> indices) {
+    const bool is_odd = rank_ == size_ - 1;
+    const std::vector<double> values(3 * 2);
+    elastic::SparseRowsView rows{indices, elastic::view(std::span(values)), 2, at(size_)};
+    const std::string usual =
+        "rank 0 called sparse_allreduce on a tensor of " + std::to_string(size_) + " rows of ";
+    const std::string odd = "rank " + std::to_string(size_ - 1) +
+                            " called sparse_allreduce on a tensor of " + std::to_string(size_) +
+                            " rows of ";
+    const auto call = [&](ReduceOp op) { elastic::sparse_allreduce(elastic::context(), rows, op); };
+    must_fail(ErrorCode::kMismatch, {usual + "2 f64, average, ", odd + "2 f64, sum: "},
+              [&] { call(is_odd ? ReduceOp::kSum : ReduceOp::kAverage); });
+    rows.width = is_odd ? 1 : 2;
+    rows.values.count = is_odd ? 3 : 6;
+    must_fail(ErrorCode::kMismatch, {usual + "2 f64, sum, ", odd + "1 f64, sum: "},
+              [&] { call(ReduceOp::kSum); });
+    must_fail(ErrorCode::kMismatch, {"sparse_allreduce", "barrier"}, [&] {
+      if (is_odd) elastic::barrier();
+      if (!is_odd) call(ReduceOp::kSum);
+    });
   }
 
   /// Asynchronous calls without a name.

@@ -64,6 +64,10 @@ inline std::vector<float> check_locations(int rank, int size) {
     if (is_odd) elastic::maxloc(context, values, indices);
     if (!is_odd) elastic::minloc(context, values, indices);
   });
+  must_fail(ErrorCode::kMismatch, {"minloc or maxloc", "allgather of u8"}, [&] {
+    if (is_odd) elastic::allgather(std::vector<std::uint8_t>(4));
+    if (!is_odd) elastic::minloc(context, values, indices);
+  });
   require(values == given() && indices == own, "pairs after a mismatch");
   return least;
 }
