@@ -83,6 +83,10 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submis
     const MutexLock lock(mutex_);
     if (!closed_.ok()) return closed_;
     const std::string& name = submission.call.request.name;
+    if (name == kJoinName && !submission.last_joined) {
+      return Status(Code::kInvalidArgument,
+                    "the name '" + name + "' is the library's own; give the tensor another one");
+    }
     if (joining_ && !submission.last_joined) {
       return Status(Code::kInvalidArgument,
                     "tensor '" + name +
@@ -232,7 +236,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
 
 /// A call of a group is for those of its workers that are in the present view.
 Status Coordinator::negotiate(const Submission& submission) {
-  if (submission.last_joined) return negotiator_.join(generation_);
+  if (submission.last_joined) return negotiator_.join(lane_.position());
   const NamedCall& call = submission.call;
   if (!call.group) return negotiator_.submit(call.request);
   return negotiator_.submit(GroupRequest{call.request, ranks_among(*members_, *call.group)});

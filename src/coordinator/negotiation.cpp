@@ -25,7 +25,7 @@ Negotiator::Negotiator(std::size_t bucket_bytes)
 
 Status Negotiator::submit(TensorRequest request) {
   if (Status valid = validate(request); !valid.ok()) return valid;
-  if (joined_in_) return has_joined(request);
+  if (joined_at_) return has_joined(request);
   if (leading()) forget_old_buckets();
   NameState& tensor = table_.at(request.name);
   if (tensor.own) {
@@ -46,7 +46,7 @@ Status Negotiator::submit(TensorRequest request) {
 }
 
 Status Negotiator::submit(GroupRequest request) {
-  if (joined_in_) return has_joined(request.request);
+  if (joined_at_) return has_joined(request.request);
   if (Status valid = groups_.submit(request); !valid.ok()) return valid;
   if (leading()) return on_submit_to_group({0, 1}, std::move(request));
   told_blocked_ = false;
@@ -60,7 +60,7 @@ void Negotiator::flush() {
 }
 
 void Negotiator::force_flush() {
-  if (flushed_ == last_sequence_ && rank_ > 0 && !joined_in_) tell_that_blocked();
+  if (flushed_ == last_sequence_ && rank_ > 0 && !joined_at_) tell_that_blocked();
   if (!leading()) return gathering_.release();
   if (any_rank_waits_for_open_bucket()) close_open_buckets();
   if (flushed_ == last_sequence_) split_blocked_buckets();
@@ -93,7 +93,7 @@ Status Negotiator::apply(RankRange from, NoteItem item) {
 
 Status Negotiator::completed(const OrderItem& order) {
   if (order.last_joined) {
-    joined_in_.reset();
+    joined_at_.reset();
     return {};
   }
   if (order.is_of_group()) {
@@ -150,7 +150,7 @@ void Negotiator::restart(int rank, int size, int subtree) {
     tensor.forget_submissions_by_name();
     tensor.submitted_by_name = false;
     tensor.progress = NameState::Progress::kIdle;  // those waiting are submitted again below
-    if (joined_in_) tensor.own.reset();            // it was submitted in the place of others
+    if (joined_at_) tensor.own.reset();            // it was submitted in the place of others
     if (tensor.own) {
       waiting.push_back(&tensor);
     } else {
@@ -166,7 +166,7 @@ void Negotiator::restart(int rank, int size, int subtree) {
     tensor->progress = NameState::Progress::kWaiting;
     leading() ? lead(*tensor) : follow(*tensor);
   }
-  if (joined_in_) tell_joined();
+  if (joined_at_) tell_joined();
   if (leading()) apply_flush();
 }
 
@@ -207,7 +207,7 @@ void Negotiator::put_in_order(Bucket& bucket) {
   bucket.last_order = ++orders_made_;
   told_blocked_ = false;  // its result lets programs go on
   blocked_.assign(ranks(), false);
-  orders_.push_back({bucket.content, {}, {}, joined_in_.has_value()});
+  orders_.push_back({bucket.content, {}, {}, joined_at_.has_value()});
 }
 
 void Negotiator::put_in_order(RunInGroup order) {
@@ -216,7 +216,7 @@ void Negotiator::put_in_order(RunInGroup order) {
   auto request = std::make_shared<const TensorRequest>(std::move(order.call.request));
   orders_.push_back({std::make_shared<const BucketContent>(BucketContent{std::move(request)}),
                      std::move(order.mismatch), std::move(order.call.ranks),
-                     joined_in_.has_value()});
+                     joined_at_.has_value()});
 }
 
 }  // namespace elastic::coordinator

@@ -62,9 +62,10 @@ class Negotiator {
   Status submit(GroupRequest request);
   /// This rank has no more data, and submits nothing until all ranks have joined. Until then the
   /// allreduces and barriers of the others go on without it. Lasts through views, up to the order
-  /// with OrderItem::last_joined. `generation`: of the present view. kInvalidArgument if it has
-  /// joined already. Requires that nothing is under way here.
-  Status join(std::uint64_t generation);
+  /// with OrderItem::last_joined. `position`: the operations of the lane so far, which say whose
+  /// join is later. kInvalidArgument if it has joined already. Requires that nothing is under way
+  /// here.
+  Status join(std::uint64_t position);
   /// The program on this rank blocks: it submits nothing more until a request is complete.
   void flush();
   /// Called when nothing has happened for long. A follower holds no notes back any longer. If all
@@ -175,7 +176,7 @@ class Negotiator {
   std::unordered_map<std::uint64_t, Bucket*> by_id_;
   std::unordered_set<Bucket*> partly_submitted_;
 
-  std::optional<std::uint64_t> joined_in_;  // this rank has joined: in this generation
+  std::optional<std::uint64_t> joined_at_;  // this rank has joined: at this position
   JoinedRanks joined_;                      // leader
   GroupOrders groups_;
   NoteWriter notes_;         // leader: to every follower

@@ -156,7 +156,7 @@ Status Negotiator::on_run(const Run& run) {
   if (entry == by_id_.end()) return unknown_bucket(run.bucket, "run");
   Bucket& bucket = *entry->second;
   for (const NameState* tensor : bucket.tensors) {
-    if (joined_in_) break;  // the others' bucket
+    if (joined_at_) break;  // the others' bucket
     const bool ready = tensor->submitted_by_name || bucket.said_ready;
     if (!tensor->waiting() || !ready || !tensor->as_planned()) {
       return Status(Code::kProtocol, "bucket " + std::to_string(run.bucket) +
@@ -170,7 +170,7 @@ Status Negotiator::on_run(const Run& run) {
 }
 
 Status Negotiator::on_run_in_group(RunInGroup order) {
-  if (Status submitted = groups_.ordered(order, rank_, joined_in_.has_value()); !submitted.ok())
+  if (Status submitted = groups_.ordered(order, rank_, joined_at_.has_value()); !submitted.ok())
     return submitted;
   if (order.call.ranks.back() >= size_) {
     return Status(Code::kProtocol, "a group is to make a call, and one of its ranks is no rank");
@@ -182,7 +182,7 @@ Status Negotiator::on_run_in_group(RunInGroup order) {
 
 Status Negotiator::on_mismatch(const Mismatch& mismatch) {
   NameState* tensor = table_.find(mismatch.name);
-  if (joined_in_) {
+  if (joined_at_) {
     if (tensor != nullptr && tensor->bucket != nullptr) forget(*tensor->bucket);
     TensorRequest request{mismatch.name, kAllreduceRequest, ReduceOp::kSum, {}};
     const auto content = std::make_shared<const BucketContent>(

@@ -8,18 +8,18 @@
 // part in each order with neutral inputs.
 namespace elastic::coordinator {
 
-Status Negotiator::join(std::uint64_t generation) {
-  if (joined_in_) {
+Status Negotiator::join(std::uint64_t position) {
+  if (joined_at_) {
     return Status(Code::kInvalidArgument, "join is under way already; wait until it returns");
   }
-  joined_in_ = generation;
+  joined_at_ = position;
   if (rank_ >= 0) tell_joined();
   return {};
 }
 
 void Negotiator::tell_joined() {
   told_blocked_ = false;
-  const Joined joined{*joined_in_};
+  const Joined joined{*joined_at_};
   if (!leading()) return say(joined, nullptr);
   (void)on_joined({0, 1}, joined);  // told once in a view, so this cannot fail
 }
@@ -30,7 +30,7 @@ bool Negotiator::is_refused(const TensorRequest& request) const {
 
 Status Negotiator::on_joined(RankRange from, const Joined& joined) {
   for (int rank = from.first; rank < from.end(); ++rank) {
-    if (Status added = joined_.add(rank, joined.generation); !added.ok()) return added;
+    if (Status added = joined_.add(rank, joined.position); !added.ok()) return added;
   }
   if (joined_.all()) {
     end_join(joined_.last());
@@ -60,7 +60,7 @@ void Negotiator::end_join(int last) {
 }
 
 Status Negotiator::on_end_join(const EndJoin& end) {
-  if (!joined_in_ || end.last >= size_) {
+  if (!joined_at_ || end.last >= size_) {
     return Status(Code::kProtocol, "the join is to end, and this rank has not joined, or rank " +
                                        std::to_string(end.last) + " is no rank");
   }

@@ -222,7 +222,7 @@ void Negotiator::fail_everywhere(NameState& tensor, std::string text) {
   orders_.push_back({std::make_shared<const BucketContent>(BucketContent{tensor.own}),
                      std::move(mismatch.text),
                      {},
-                     joined_in_.has_value()});
+                     joined_at_.has_value()});
   if (tensor.bucket != nullptr) {
     dissolve({tensor.bucket});
     apply_flush();

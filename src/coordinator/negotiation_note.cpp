@@ -83,7 +83,7 @@ class Encoder {
     call(item.call);
     text(std::string_view(item.mismatch).substr(0, kMaxTextBytes));
   }
-  void operator()(const Joined& item) { number(item.generation); }
+  void operator()(const Joined& item) { number(item.position); }
   void operator()(const EndJoin& item) { number(static_cast<std::uint64_t>(item.last)); }
 
  private:

@@ -69,7 +69,7 @@ struct RunInGroup {
 
 /// To the leader: this rank has joined. It submits nothing more until all ranks have.
 struct Joined {
-  std::uint64_t generation = 0;  ///< of the view in which it did; told again in later views
+  std::uint64_t position = 0;  ///< operations of the lane before it; told again in later views
   bool operator==(const Joined&) const = default;
 };
 /// From the leader: next in the order, the join ends, as all ranks have joined.

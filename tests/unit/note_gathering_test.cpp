@@ -30,7 +30,7 @@ std::string taken(NoteGathering& gathering) {
       } else if (const auto* submission = std::get_if<SubmitByName>(&item)) {
         text += ": " + submission->request.name;
       } else if (const auto* joined = std::get_if<Joined>(&item)) {
-        text += ": joined in " + std::to_string(joined->generation);
+        text += ": joined in " + std::to_string(joined->position);
       } else {
         text += ": blocked";
       }

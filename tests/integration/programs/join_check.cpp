@@ -3,7 +3,7 @@
 //   steps            rank r makes r steps in one epoch, and size - r in the next
 //   errors           calls that need the data of all ranks fail
 //   joined-dies      rank 1 joins and dies in that, while the others make steps
-//   unjoined-dies    rank 1 makes steps alone, and dies after them without a join
+//   unjoined-dies    rank 1 makes the last steps alone, and dies after them without a join
 //   comes            within `run`: a worker that replaces rank 1 makes its own steps, and joins
 //   comes-meanwhile  while two others are in a call of a group, on threads of their own
 #include <algorithm>
@@ -156,13 +156,15 @@ class Uneven {
   }
 
   void unjoined_dies() {
-    if (rank_ == 1) {
-      for (int made = 0; made < 3; ++made) step();
-      ::kill(::getpid(), SIGKILL);
-    }
+    const int steps =
+        rank_ == 1 ? size_ + 3 : size_ - rank_;  // of those that join, rank 0's are most
+    for (int made = 0; made < steps; ++made) step();
+    if (rank_ == 1) ::kill(::getpid(), SIGKILL);
     const JoinOutcome end = job_.join();
     require(end.contributors.size() == static_cast<std::size_t>(size_ - 1), "the dead has joined");
-    require(end.last_rank >= 0 && end.last_rank < size_ - 1, "the last of the survivors");
+    require(end.last_rank == 0, "the survivor with the most steps was last");
+    must_fail("a name of the library", ErrorCode::kInvalidArgument, {"elastic.join", "own"},
+              [&] { job_.barrier_async("elastic.join").wait(); });
     everything_works();
   }
 
