@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-/// 3.7 MiB a step, in buckets of 1 MiB at first.
+/// 1.8 MiB a step and less, in buckets of 1 MiB at first.
 void sums_are_right(int ranks, int dying, const std::string& found) {
   const ScratchFolder folder;
   Job job({ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0", AUTOTUNE_CHECK,
