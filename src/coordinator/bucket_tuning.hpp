@@ -36,15 +36,14 @@ class BucketTuning {
   std::optional<std::uint64_t> on_submit(const std::string& name, std::uint64_t bytes, bool idle,
                                          TimePoint now);
 
-  std::uint64_t bucket_bytes() const { return in_use_; }
   bool is_over() const { return !candidate_; }
   /// The comparisons since the last call, a line each, for people.
   std::vector<std::string> take_log();
 
   static constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
   static constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
-  static constexpr std::size_t kTurns = 4;        ///< of each size in a comparison
-  static constexpr std::size_t kUnusedSteps = 2;  ///< at the begin of a turn: buckets are made anew
+  static constexpr std::size_t kTurns = 4;         ///< of each size in a comparison
+  static constexpr std::size_t kUnusedSteps = 2;   ///< while the buckets of a turn are made
   static constexpr std::size_t kStepsOfATurn = 5;  ///< that are compared
   static constexpr double kGain = 0.03;
 

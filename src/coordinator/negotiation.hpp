@@ -51,7 +51,7 @@ class Negotiator {
  public:
   /// Belongs to no view at first, and collects submissions until the first `restart`.
   explicit Negotiator(std::size_t bucket_bytes);
-  /// Changes the size of buckets. On the leader those of which nothing is submitted are made anew,
+  /// Changes the size of buckets. On the leader those of which nothing is submitted are made again,
   /// as their requests are submitted again. Belongs to a view.
   void set_bucket_bytes(std::size_t bucket_bytes);
 
