@@ -44,8 +44,9 @@ void Oracle::decided(const View& next) {
   knows_no_view_ = false;
   const bool first = next.joined.size() == next.members.size();
   // A server that asked its members writes their view down again.
-  if (find(decided_, next) != nullptr || find(forgotten_, next) != nullptr) {
+  if (const Decided* again = known(next)) {
     current_ = next;
+    current_job_ = again->job;
     if (first && journals_lost_ > 0) forget_results();  // the same workers, and they begin again
     return;
   }
@@ -55,7 +56,7 @@ void Oracle::decided(const View& next) {
     current_ = {};
     forget_results();
   }
-  if (first) ++jobs_;
+  if (first) current_job_ = ++jobs_;
   // Generations that were skipped for a lost journal are forgotten when it is lost a second time.
   if (decided_.contains(next.generation) && journals_lost_ > 1) {
     forgotten_.merge(decided_);
@@ -73,8 +74,13 @@ void Oracle::decided(const View& next) {
     check_departures(next);
     for (std::size_t lane = 0; lane < kLanes; ++lane) check_lane(next, lane);
   }
-  decided_.emplace(next.generation, Decided{next, jobs_});
+  decided_.emplace(next.generation, Decided{next, current_job_});
   current_ = next;
+}
+
+const Oracle::Decided* Oracle::known(const View& view) const {
+  const Decided* of_this_job = find(decided_, view);
+  return of_this_job != nullptr ? of_this_job : find(forgotten_, view);
 }
 
 void Oracle::forget_results() {
@@ -84,7 +90,10 @@ void Oracle::forget_results() {
 }
 
 void Oracle::server_starts(const JournalContents& journal) {
-  if (journal.view) current_ = *journal.view;
+  if (journal.view) {
+    current_ = *journal.view;
+    if (const Decided* its = known(current_)) current_job_ = its->job;
+  }
   knows_no_view_ = journals_lost_ > 0 && !journal.view;
 }
 
@@ -197,10 +206,9 @@ void Oracle::installed(Node worker, std::uint64_t before, const View& view) {
           std::to_string(view.generation));
   }
   if (!contains(members_of(view), worker)) wrong(name + " is in a view without itself");
-  const Decided* known = find(decided_, view);
-  if (known == nullptr) known = find(forgotten_, view);
-  if (known == nullptr) return wrong(name + " is in a view that was never decided");
-  job_of_[worker] = known->job;
+  const Decided* its = known(view);
+  if (its == nullptr) return wrong(name + " is in a view that was never decided");
+  job_of_[worker] = its->job;
 }
 
 void Oracle::check_outcome(const std::string& which, const Outcome& outcome) {
@@ -289,7 +297,7 @@ void Oracle::check_distance(Node worker, std::size_t lane) {
 void Oracle::job_ends(End how, const View& last, const std::string& reason) {
   if (closed_) return;
   // A view that its members have reported may be taken up in the decision that ends the job.
-  if (find(decided_, last) != nullptr || find(forgotten_, last) != nullptr) current_ = last;
+  if (known(last) != nullptr) current_ = last;
   switch (how) {
     case End::kStopped:
       if (!stopped_) wrong("the job stopped, which nobody had asked for: " + reason);

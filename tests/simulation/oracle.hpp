@@ -78,6 +78,8 @@ class Oracle {
     unsigned job = 0;
   };
 
+  /// Null if the server has never decided this view.
+  const Decided* known(const rendezvous::View& view) const;
   void forget_results();
   void check_departures(const rendezvous::View& next);
   void check_lane(const rendezvous::View& next, std::size_t lane);
@@ -103,6 +105,7 @@ class Oracle {
   unsigned jobs_ = 0;                                // that began, one after another
   std::array<unsigned, kMostWorkers> job_of_{};      // of the workers
   rendezvous::View current_;  // the one that counts: decided last, or taken up again
+  unsigned current_job_ = 0;  // that it belongs to: a forgotten one may be taken up again
   std::map<std::uint64_t, std::map<Node, Outcome>> unnamed_;  // by position
   std::map<std::string, std::map<Node, Outcome>> named_;
   std::map<std::uint64_t, std::map<Node, std::uint64_t>> committed_;
