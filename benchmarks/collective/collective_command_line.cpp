@@ -29,6 +29,8 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
                  "Turns that each backend takes at a size [4, or 1 if it is the only one]")
       ->check(CLI::Range(1, kMostCalls));
   sub.add_option("-c,--check", options_.check, "Check the results, 0 or 1 [1]");
+  sub.add_flag("--apart", options_.apart,
+               "Each call after a barrier, which is not timed; its time is the slowest rank's");
   add_named(sub, "-d,--datatype", options_.dtype, all_dtypes(), "Element type [float]");
   if (make_collective(name)->reduces()) {
     add_named(sub, "-o,--op", options_.op, all_ops(), "Reduction [sum]");

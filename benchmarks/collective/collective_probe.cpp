@@ -89,14 +89,19 @@ Status CollectiveProbe::time(const CallData& data, Placement placement, int warm
   }
   std::vector<double> own_us;
   own_us.reserve(static_cast<std::size_t>(calls));
+  const auto meet = [&] { return check_complete(context_.barrier(), data.ranks); };
   // The barrier keeps the lateness of another rank out of the first call's time.
-  if (Status status = check_complete(context_.barrier(), data.ranks); !status.ok()) return status;
+  if (Status status = meet(); !status.ok()) return status;
   for (int i = 0; i < calls; ++i) {
+    if (apart_ && i > 0) {
+      if (Status status = meet(); !status.ok()) return status;
+    }
     const std::int64_t start = now_ns();
     if (Status status = call(); !status.ok()) return status;
     own_us.push_back(static_cast<double>(now_ns() - start) / 1e3);
   }
-  const auto contributors = context_.allreduce(std::span(own_us), ReduceOp::kAverage);
+  const auto contributors =
+      context_.allreduce(std::span(own_us), apart_ ? ReduceOp::kMax : ReduceOp::kAverage);
   times_us.insert(times_us.end(), own_us.begin(), own_us.end());
   return check_complete(contributors, data.ranks);
 }

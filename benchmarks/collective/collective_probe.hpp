@@ -46,11 +46,13 @@ class Workspace {
 class CollectiveProbe {
  public:
   /// `peer` is null to measure elastic. `device` is null if the tensors are in host memory.
-  CollectiveProbe(Context& context, Peer* peer, Collective& collective, const RankDevice* device)
-      : context_(context), peer_(peer), collective_(collective), device_(device) {}
+  /// `apart`: see CollectiveOptions.
+  CollectiveProbe(Context& context, Peer* peer, Collective& collective, const RankDevice* device,
+                  bool apart)
+      : context_(context), peer_(peer), collective_(collective), device_(device), apart_(apart) {}
 
   /// Makes `warmup` calls, then `calls` calls, and appends the time of each of the latter: the mean
-  /// over the ranks, in microseconds.
+  /// over the ranks, or of calls apart the greatest, in microseconds.
   Status time(const CallData& data, Placement placement, int warmup, int calls,
               std::vector<double>& times_us);
 
@@ -65,6 +67,7 @@ class CollectiveProbe {
   Peer* const peer_;
   Collective& collective_;
   const RankDevice* const device_;
+  const bool apart_;
 };
 
 }  // namespace elastic::bench

@@ -35,7 +35,7 @@ class CollectiveRun {
         labels_(labels_of(contenders)),
         workspace_(options, *collective_, contenders[compared_with(labels_)].context, device) {
     for (const Contender& one : contenders) {
-      probes_.emplace_back(one.context, one.peer.get(), *collective_, device);
+      probes_.emplace_back(one.context, one.peer.get(), *collective_, device, options.apart);
     }
   }
 

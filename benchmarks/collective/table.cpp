@@ -58,10 +58,9 @@ std::string table_header(const CollectiveOptions& options, const LibrarySettings
                 settings.encrypt.value_or(options.encrypt) ? ", encrypted" : "",
                 options.memory == "allocated" ? ", memory from elastic::allocate" : "");
   text += formatted(
-      "# times: of %d calls (turns: %d, with %d warm-up calls each); a call's time is the mean "
-      "over "
-      "the ranks\n",
-      options.iterations, options.turns, options.warmup);
+      "# times: of %d calls (turns: %d, with %d warm-up calls each); a call's time is %s\n",
+      options.iterations, options.turns, options.warmup,
+      options.apart ? "that of the slowest rank, each after a barrier" : "the mean over the ranks");
   text += ratio_explanation(settings) + "#\n";
   text += formatted("# %54s %*s %*s\n", "", kWidth, "out-of-place", kWidth - 1, "in-place");
   text += formatted("# %11s %11s %8s %6s %14s%s%s\n", "size", "count", "type", "redop", "backend",

@@ -73,12 +73,15 @@ struct Call {
   std::uint8_t phase = transport::OpTag::kNormal;
 };
 
-/// An allreduce of one small tensor, without the cost of a Call.
+/// A collective of one small tensor, without the cost of a Call. Blocks of an alltoall and a
+/// scatter are equal.
 struct SmallCall {
   DType dtype = DType::kU8;
-  ReduceOp redop = ReduceOp::kSum;  ///< kAverage is summed
-  std::span<const std::byte> input;
+  ReduceOp redop = ReduceOp::kSum;     ///< kAverage is summed
+  std::span<const std::byte> input;    ///< of a broadcast and a scatter: only the root's counts
   transport::Fingerprint fingerprint;  ///< that of the same call to `run`
+  Kind kind = Kind::kAllreduce;
+  int root = 0;  ///< of the kinds that have one
 };
 
 /// \returns the bytes of blocks of `counts[rank]` elements for or from each rank. The counts come
@@ -135,14 +138,15 @@ class Backend {
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 
-  /// The sizes for which `run_small` takes an allreduce, and for which `run` takes ZeroCopyTensors
-  /// (plan::choose_way). The same on all ranks.
+  /// The sizes for which `run` takes ZeroCopyTensors (plan::choose_way). The same on all ranks.
   virtual plan::AllreduceLimits allreduce_limits() const { return {}; }
-  /// For an allreduce that is eager by these limits: faster than `run`. Performs the same
-  /// collective as `run` of the same allreduce, under the same contract; other ranks may call
-  /// either. `result` is as long as the input and does not overlap it.
+  /// Whether `run_small` takes the call.
+  virtual bool takes(const SmallCall& /*call*/) const { return false; }
+  /// Faster than `run`. Performs the same collective as `run` of the same call, under the same
+  /// contract; other ranks may call either. `payload` is empty, and gets the result in the form
+  /// that `run` gives it. It does not overlap the input.
   virtual Status run_small(std::uint64_t /*position*/, const SmallCall& /*call*/,
-                           std::byte* /*result*/) {
+                           Payload& /*payload*/) {
     return Status(Code::kInternal, "this backend knows no small calls");
   }
 

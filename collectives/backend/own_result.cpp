@@ -1,6 +1,7 @@
 #include "collectives/backend/own_result.hpp"
 
 #include <cstring>
+#include <numeric>
 
 #include "collectives/kernels/reduce.hpp"
 
@@ -31,6 +32,15 @@ OwnBlocks own_blocks(const Payload& payload, int rank, std::size_t element) {
     }
   }
   return own;
+}
+
+OwnPart own_part(const Payload& payload, int rank, std::size_t element) {
+  const auto counts = payload.counts();
+  const auto mine = counts.begin() + rank;
+  const auto before =
+      static_cast<std::size_t>(std::accumulate(counts.begin(), mine, std::uint64_t{0}));
+  const std::size_t begin = payload.of_this_rank() ? 0 : before * element;
+  return {payload.result().subspan(begin, static_cast<std::size_t>(*mine) * element), before};
 }
 
 void own_scan(const Payload& payload, int contributors, DType dtype, ReduceOp op, std::size_t count,

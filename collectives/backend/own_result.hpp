@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "collectives/backend/payload.hpp"
@@ -18,6 +19,14 @@ struct OwnBlocks {
 };
 /// The blocks that `rank` gets in an alltoall of elements of `element` bytes.
 OwnBlocks own_blocks(const Payload& payload, int rank, std::size_t element);
+
+/// The part that `rank` gets in a scatter or a reduce_scatter, and the elements of the ranks before
+/// it.
+struct OwnPart {
+  std::span<const std::byte> data;  ///< in the payload
+  std::size_t offset = 0;
+};
+OwnPart own_part(const Payload& payload, int rank, std::size_t element);
 
 /// Writes to `result` what a rank gets in a scan of `count` elements, of which `contributors` ranks
 /// from rank 0 on are in its sum: at least one. Averages are sums here.

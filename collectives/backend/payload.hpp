@@ -60,8 +60,9 @@ struct ZeroCopyTensors {
 };
 
 /// The result of a collective whose ranks give or get blocks. Payload::data has all blocks of an
-/// allgather and a gather in rank order; of an alltoall and a scan either what this rank gets
-/// (`of_this_rank`), or what all ranks gave.
+/// allgather and a gather in rank order; of an alltoall, a scatter, a reduce_scatter and a scan
+/// either what this rank gets (`of_this_rank`), or what all ranks gave, reduced in a
+/// reduce_scatter.
 struct Blocks {
   std::vector<std::uint64_t> counts;  ///< elements of each rank; none where there are no blocks. In
                                       ///< an alltoall's data of all ranks one for each pair of

@@ -46,21 +46,26 @@ Call AlltoallOperation::call(const Members& members) {
   Call call = simple_call(Kind::kAlltoall, blocks_.dtype(), ReduceOp::kSum, total);
   call.counts = std::move(counts).value();
   call.ragged = ragged_;
-  call.fingerprint.redop = ragged_ ? transport::Fingerprint::kRagged : 0;
-  call.fingerprint.count = ragged_ ? 0 : call.counts.front();
-  call.fingerprint.detail = row_;
+  call.fingerprint = alltoall_fingerprint(
+      blocks_.dtype(), ragged_ ? 0 : static_cast<std::size_t>(call.counts.front()), row_);
+  if (ragged_) call.fingerprint.redop = transport::Fingerprint::kRagged;
   return call;
 }
 void AlltoallOperation::pack(const Members& members, Payload& payload) {
   pack_blocks(blocks_, members, room_, payload);
 }
 void AlltoallOperation::unpack(const Members& members, const Payload& payload) {
+  take_blocks(members, payload, blocks_.dtype(), take_);
+}
+
+void AlltoallOperation::take_blocks(const Members& members, const Payload& payload, DType dtype,
+                                    const Take& take) {
   if (payload.of_this_rank()) {
     const auto counts = payload.counts();
-    return take_(payload.result(), {counts.begin(), counts.end()});
+    return take(payload.result(), {counts.begin(), counts.end()});
   }
-  const auto own = collectives::own_blocks(payload, members.rank, size_of(blocks_.dtype()));
-  take_(own.data, {own.counts.begin(), own.counts.end()});
+  const auto own = collectives::own_blocks(payload, members.rank, size_of(dtype));
+  take(own.data, {own.counts.begin(), own.counts.end()});
 }
 
 Call RootedOperation::with_root(Call call, const Members& members) const {
@@ -80,7 +85,7 @@ GatherOperation::GatherOperation(ConstTensorView block, CallRoot root, RowShape 
 Call GatherOperation::call(const Members& members) {
   Call call =
       with_root(simple_call(Kind::kGather, block_.dtype, ReduceOp::kSum, block_.count), members);
-  call.fingerprint.count = row_;  // blocks may differ in count
+  call.fingerprint = gather_fingerprint(block_.dtype, row_, root().detail(members));
   return call;
 }
 void GatherOperation::pack(const Members& /*members*/, Payload& payload) {
@@ -118,9 +123,8 @@ void ScatterOperation::pack(const Members& members, Payload& payload) {
   if (root().is_this_worker()) pack_blocks(blocks_, members, room_, payload);
 }
 void ScatterOperation::unpack(const Members& members, const Payload& payload) {
-  const auto counts = payload.counts();
-  take_(payload.result(), static_cast<std::size_t>(std::accumulate(
-                              counts.begin(), counts.begin() + members.rank, std::uint64_t{0})));
+  const auto own = collectives::own_part(payload, members.rank, size_of(blocks_.dtype()));
+  take_(own.data, own.offset);
 }
 
 }  // namespace elastic::coordinator

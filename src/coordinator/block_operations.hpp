@@ -23,6 +23,9 @@ class AlltoallOperation : public Operation {
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
+  /// Gives `take` what this worker gets.
+  static void take_blocks(const Members& members, const collectives::Payload& payload, DType dtype,
+                          const Take& take);
 
  private:
   AddressedBlocks blocks_;

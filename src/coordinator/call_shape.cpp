@@ -23,6 +23,22 @@ transport::Fingerprint fingerprint(Kind kind, DType dtype, ReduceOp op, std::siz
   return print;
 }
 
+/// Blocks may differ in count.
+transport::Fingerprint allgather_fingerprint(DType dtype, std::uint32_t row) {
+  return fingerprint(Kind::kAllgather, dtype, ReduceOp::kSum, 0, row);
+}
+
+transport::Fingerprint alltoall_fingerprint(DType dtype, std::size_t count, std::uint32_t row) {
+  transport::Fingerprint print = fingerprint(Kind::kAlltoall, dtype, ReduceOp::kSum, count, row);
+  print.redop = 0;
+  return print;
+}
+
+/// Blocks may differ in count.
+transport::Fingerprint gather_fingerprint(DType dtype, std::uint32_t row, std::uint32_t root) {
+  return fingerprint(Kind::kGather, dtype, ReduceOp::kSum, row, root);
+}
+
 Call simple_call(Kind kind, DType dtype, ReduceOp op, std::size_t count) {
   Call call;
   call.kind = kind;

@@ -16,6 +16,15 @@ transport::Fingerprint fingerprint(collectives::Kind kind, DType dtype, ReduceOp
                                    std::size_t count, std::uint32_t detail = 0,
                                    std::size_t tensors = 1);
 
+// The fingerprints of calls. `count` is in elements: of the tensor, or of one block.
+
+/// `row`: see hash_of_row.
+transport::Fingerprint allgather_fingerprint(DType dtype, std::uint32_t row);
+/// The blocks are equal.
+transport::Fingerprint alltoall_fingerprint(DType dtype, std::size_t count, std::uint32_t row);
+/// `root`: CallRoot::detail.
+transport::Fingerprint gather_fingerprint(DType dtype, std::uint32_t row, std::uint32_t root);
+
 /// A call on one section.
 collectives::Call simple_call(collectives::Kind kind, DType dtype, ReduceOp op, std::size_t count);
 

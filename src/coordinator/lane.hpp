@@ -17,6 +17,7 @@
 #include "coordinator/lane_view.hpp"
 #include "coordinator/ledger.hpp"
 #include "coordinator/operation.hpp"
+#include "coordinator/small_attempt.hpp"
 #include "elastic/results.hpp"
 #include "timeline/lane_trace.hpp"
 
@@ -99,13 +100,10 @@ class Lane {
     return run(take_turn(), operation, view_timeout);
   }
 
-  /// Runs an allreduce of one small tensor. `output` receives the sum, undivided for an average,
-  /// and may be the input.
+  /// Runs a collective of one small tensor.
   /// \returns nothing if the caller has to use `run` in the same turn instead: the lane is busy or
-  /// under repair, the backend does not take the call, or the view changed meanwhile.
-  std::optional<Result<Contributors>> run_small(const Turn& turn,
-                                                const collectives::SmallCall& call,
-                                                std::byte* output);
+  /// under repair, the backend does not take the call, or the view is or becomes another one.
+  std::optional<Result<Contributors>> run_small(const Turn& turn, const SmallAttempt& small);
 
   /// Takes the lane: waits until a view is installed, the lane is not frozen, and no other thread
   /// owns it.
@@ -165,8 +163,7 @@ class Lane {
   template <typename Run>
   auto or_leave(const Run& run);
   std::optional<Result<Contributors>> try_small(LaneView& view, std::uint64_t position,
-                                                const collectives::SmallCall& call,
-                                                std::byte* output);
+                                                const SmallAttempt& small);
   Attempt try_resume(LaneView& view, Operation* operation);
   Attempt try_attempt(LaneView& view, Operation& operation);
   Attempt perform(LaneView& view, Operation& operation, const collectives::Call& call);

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/reduce_ops.hpp"
-#include "collectives/plan/allreduce_way.hpp"
 #include "coordinator/lane.hpp"
 
 namespace elastic::coordinator {
@@ -37,10 +35,10 @@ std::size_t bytes_of(const collectives::Payload& payload) {
   return bytes;
 }
 
-bool is_eager(const collectives::Backend& backend, const collectives::SmallCall& call) {
-  return plan::choose_way(
-             {.bytes = call.input.size(), .is_elementwise = is_elementwise(call.redop)},
-             backend.allreduce_limits()) == plan::AllreduceWay::kEager;
+/// Whether `small` is for this view and its backend.
+bool suits(const LaneView& view, const SmallAttempt& small) {
+  return (small.generation == 0 || small.generation == view.generation()) &&
+         view.backend->takes(small.call);
 }
 
 }  // namespace
@@ -77,35 +75,34 @@ Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
 }
 
 std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
-                                                    const collectives::SmallCall& call,
-                                                    std::byte* output) {
+                                                    const SmallAttempt& small) {
+  const collectives::SmallCall& call = small.call;
   // Ownership keeps the view in place, so that it needs no reference of its own.
   LaneView* view = nullptr;
   std::uint64_t position = 0;
   {
     const MutexLock lock(mutex_);
     if (!closed_.ok() || !available() || ledger_.next() != Ledger::Step::kAttempt ||
-        !is_eager(*view_->backend, call)) {
+        !suits(*view_, small)) {
       return std::nullopt;
     }
     owned_ = true;
-    ledger_.begun({});
+    ledger_.begun(small.needs);
     begun_kind_ = call.fingerprint.kind;
     position = ledger_.position();
     view = view_.get();
   }
   const Ownership ownership(this, nullptr);
   trace_.begin_small(position, view->generation(), call.fingerprint.kind, call.input.size());
-  return or_leave([&] { return try_small(*view, position, call, output); });
+  return or_leave([&] { return try_small(*view, position, small); });
 }
 
 /// Requires ownership.
 std::optional<Result<Contributors>> Lane::try_small(LaneView& view, std::uint64_t position,
-                                                    const collectives::SmallCall& call,
-                                                    std::byte* output) {
+                                                    const SmallAttempt& small) {
+  const collectives::SmallCall& call = small.call;
   work_.clear();
-  work_.data.resize(call.input.size());
-  const Status status = view.backend->run_small(position, call, work_.data.data());
+  const Status status = view.backend->run_small(position, call, work_);
   if (!status.ok()) {
     attempted_by_ = view.members;
     attempted_call_ = transport::performed_by(view.backend->name(), call.fingerprint);
@@ -123,7 +120,7 @@ std::optional<Result<Contributors>> Lane::try_small(LaneView& view, std::uint64_
   keep_work();
   kept_.fingerprint = call.fingerprint;  // names the native backend, the only one with this path
   complete();
-  std::copy_n(kept_.payload.data.data(), call.input.size(), output);
+  small.take(*view.members, kept_.payload);
   trace_.end_small(view.members->size());
   return view.members->contributors();
 }

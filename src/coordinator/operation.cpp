@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/reduce_ops.hpp"
+#include "collectives/backend/own_result.hpp"
 #include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/kernels/scale.hpp"
@@ -265,8 +266,7 @@ AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take,
 
 Call AllgatherOperation::call(const Members& /*members*/) {
   Call call = simple_call(Kind::kAllgather, block_.dtype, ReduceOp::kSum, block_.count);
-  call.fingerprint.count = 0;  // blocks may differ
-  call.fingerprint.detail = row_;
+  call.fingerprint = allgather_fingerprint(block_.dtype, row_);
   if (called_as_) call.fingerprint.kind = static_cast<std::uint8_t>(*called_as_);
   return call;
 }
@@ -291,20 +291,22 @@ void ReduceScatterOperation::pack(const Members& /*members*/, Payload& payload) 
   if (!payload.lent.input.empty()) payload.lent.room = room_;
 }
 void ReduceScatterOperation::unpack(const Members& members, const Payload& payload) {
-  const auto counts = payload.counts();
-  const auto mine = counts.begin() + members.rank;
-  const std::size_t offset = std::accumulate(counts.begin(), mine, std::size_t{0});
-  const std::size_t bytes = static_cast<std::size_t>(*mine) * size_of(data_.dtype);
-  const std::span<const std::byte> part = payload.result().first(bytes);
-  if (op_ != ReduceOp::kAverage) return take_(part, offset);
+  take_part(members, payload, data_.dtype, op_, take_);
+}
+
+void ReduceScatterOperation::take_part(const Members& members, const Payload& payload, DType dtype,
+                                       ReduceOp op, const Take& take) {
+  const auto [part, offset] = collectives::own_part(payload, members.rank, size_of(dtype));
+  if (op != ReduceOp::kAverage) return take(part, offset);
   // The payload stays what other members have, so that only the caller's own memory is divided.
   const bool in_room = !part.empty() && part.data() == payload.lent.room.data();
   std::vector<std::byte> copied;
   if (!in_room) copied.assign(part.begin(), part.end());
-  const std::span<std::byte> mean = in_room ? payload.lent.room.first(bytes) : std::span(copied);
-  kernels::divide(data_.dtype, mean.data(), static_cast<std::size_t>(*mine),
+  const std::span<std::byte> mean =
+      in_room ? payload.lent.room.first(part.size()) : std::span(copied);
+  kernels::divide(dtype, mean.data(), part.size() / size_of(dtype),
                   static_cast<std::uint32_t>(members.size()));
-  take_(mean, offset);
+  take(mean, offset);
 }
 
 Call MismatchOperation::call(const Members& /*members*/) {

@@ -187,6 +187,9 @@ class ReduceScatterOperation : public Operation {
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
+  /// Gives `take` this worker's part, for an average divided.
+  static void take_part(const Members& members, const collectives::Payload& payload, DType dtype,
+                        ReduceOp op, const Take& take);
   void choose_ways(const plan::AllreduceLimits& limits) override { lent_from_ = limits.lent_from; }
 
  private:

@@ -23,8 +23,10 @@ void pack_whole(const ConstTensorView& tensor, Payload& payload) {
   if (tensor.bytes() > 0) std::memcpy(payload.data.data(), tensor.data, tensor.bytes());
 }
 
-/// Copies the result of `contributors` members.
-void unpack_whole(const Payload& payload, ReduceOp op, int contributors, const TensorView& out) {
+}  // namespace
+
+void ReduceOperation::take_whole(const Payload& payload, ReduceOp op, int contributors,
+                                 const TensorView& out) {
   if (out.bytes() == 0) return;
   auto* const data = static_cast<std::byte*>(out.data);
   const std::byte* const result = payload.result().data();
@@ -33,8 +35,6 @@ void unpack_whole(const Payload& payload, ReduceOp op, int contributors, const T
     kernels::divide(out.dtype, data, out.count, static_cast<std::uint32_t>(contributors));
   }
 }
-
-}  // namespace
 
 ReduceOperation::ReduceOperation(ConstTensorView in, TensorView out, ReduceOp op, CallRoot root,
                                  Room room)
@@ -48,7 +48,7 @@ void ReduceOperation::pack(const Members& /*members*/, Payload& payload) {
   payload.lent = {{static_cast<const std::byte*>(in_.data), in_.bytes()}, room_};
 }
 void ReduceOperation::unpack(const Members& members, const Payload& payload) {
-  if (root().is_this_worker()) unpack_whole(payload, op_, members.size(), out_);
+  if (root().is_this_worker()) take_whole(payload, op_, members.size(), out_);
 }
 
 ScanOperation::ScanOperation(ConstTensorView in, TensorView out, ReduceOp op, bool exclusive)

@@ -15,6 +15,9 @@ class ReduceOperation : public RootedOperation {
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
   void choose_ways(const plan::AllreduceLimits& limits) override { lent_from_ = limits.lent_from; }
+  /// Copies the result of `contributors` members to `out`.
+  static void take_whole(const collectives::Payload& payload, ReduceOp op, int contributors,
+                         const TensorView& out);
 
  private:
   ConstTensorView in_;

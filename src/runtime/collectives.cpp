@@ -1,6 +1,7 @@
 #include "runtime/collectives.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -10,8 +11,10 @@
 
 #include "base/in_callback.hpp"
 #include "collectives/device/placement.hpp"
+#include "coordinator/call_shape.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/result_room.hpp"
+#include "runtime/small_attempts.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/tensor_check.hpp"
 
@@ -86,6 +89,13 @@ Result<Contributors> Collectives::run(const Places& places, bool reads, const Ma
   return contributors;
 }
 
+Result<Contributors> Collectives::run(const Places& places, bool reads, const MakeOperation& make,
+                                      const Accepts& accepts,
+                                      const std::optional<coordinator::SmallAttempt>& small) {
+  if (places.staged || !small) return run(places, reads, make, accepts);
+  return runner_.run(*small, make);
+}
+
 void Collectives::bring_back(const Places& places, std::size_t bytes) {
   if (!places.staged) return;
   const Blocked blocked;
@@ -111,13 +121,12 @@ std::optional<Contributors> Collectives::try_broadcast(const Places& places, coo
   const bool is_root = rank == members->rank;
   if (runner_.ranks_are_of_this_moment() && rank >= 0) root = named(Root(rank), *members);
   wait_for(places, is_root);
-  Result<Contributors> contributors = run(
-      places, is_root,
-      [&] {
-        return std::make_unique<coordinator::BroadcastOperation>(
-            places.output(), coordinator::CallRoot(root, *members));
-      },
-      [&](const auto&, const auto&) { return !is_root; });
+  const coordinator::CallRoot at(root, *members);
+  const TensorView& data = places.output();
+  const auto make = [&] { return std::make_unique<coordinator::BroadcastOperation>(data, at); };
+  const auto accepts = [&](const auto&, const auto&) { return !is_root; };
+  Result<Contributors> contributors = run(places, is_root, std::cref(make), std::cref(accepts),
+                                          small_broadcast(data, at, *members));
   if (contributors.status().code() == Code::kAborted) return std::nullopt;
   raise_if(contributors.status());
   if (!is_root) bring_back(places, bytes);
@@ -149,22 +158,23 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
     blocks.counts = std::move(counts);
     blocks.count = std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::size_t{0});
   };
-  blocks.contributors = value_or_throw(run(
-      places, /*reads=*/true,
-      [&] {
-        return std::make_unique<coordinator::AllgatherOperation>(
-            places.input(),
-            [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
-              put(values, places.output());
-              note(std::move(counts));
-            },
-            row, room_apart(places.input(), places.output()));
-      },
-      [&](const auto&, const collectives::Payload& payload) {
-        const auto counts = payload.counts();
-        note({counts.begin(), counts.end()});
-        return blocks.count <= out.count;
-      }));
+  const auto deliver = [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+    put(values, places.output());
+    note(std::move(counts));
+  };
+  const auto make = [&] {
+    return std::make_unique<coordinator::AllgatherOperation>(
+        places.input(), deliver, row, room_apart(places.input(), places.output()));
+  };
+  const auto accepts = [&](const auto&, const collectives::Payload& payload) {
+    const auto counts = payload.counts();
+    note({counts.begin(), counts.end()});
+    return blocks.count <= out.count;
+  };
+  const TakeBlocks take = std::cref(deliver);
+  blocks.contributors =
+      value_or_throw(run(places, /*reads=*/true, std::cref(make), std::cref(accepts),
+                         small_allgather(places.input(), coordinator::hash_of_row(row), take)));
   if (blocks.count > out.count) {
     refuse_room("allgather", gathered_size(blocks), out.count);
   }
@@ -200,24 +210,24 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
   };
   // The room for the largest part: members with the same room have the same outcome.
   const auto largest = [&](std::size_t members) { return (data.count + members - 1) / members; };
-  part.contributors = value_or_throw(run(
-      places, /*reads=*/true,
-      [&] {
-        return std::make_unique<coordinator::ReduceScatterOperation>(
-            places.input(), op,
-            [&](std::span<const std::byte> values, std::size_t offset) {
-              put(values, places.output());
-              note(values.size() / size_of(data.dtype), offset);
-            },
-            room_apart(places.input(), places.output()));
-      },
-      [&](const coordinator::Members& members, const collectives::Payload& payload) {
-        const auto counts = payload.counts();
-        const auto mine = counts.begin() + members.rank;
-        note(static_cast<std::size_t>(*mine),
-             std::accumulate(counts.begin(), mine, std::size_t{0}));
-        return largest(counts.size()) <= out.count;
-      }));
+  const auto deliver = [&](std::span<const std::byte> values, std::size_t offset) {
+    put(values, places.output());
+    note(values.size() / size_of(data.dtype), offset);
+  };
+  const auto make = [&] {
+    return std::make_unique<coordinator::ReduceScatterOperation>(
+        places.input(), op, deliver, room_apart(places.input(), places.output()));
+  };
+  const auto accepts = [&](const Members& members, const collectives::Payload& payload) {
+    const auto counts = payload.counts();
+    const auto mine = counts.begin() + members.rank;
+    note(static_cast<std::size_t>(*mine), std::accumulate(counts.begin(), mine, std::size_t{0}));
+    return largest(counts.size()) <= out.count;
+  };
+  const TakePart take = std::cref(deliver);
+  part.contributors =
+      value_or_throw(run(places, /*reads=*/true, std::cref(make), std::cref(accepts),
+                         small_reduce_scatter(places.input(), op, take)));
   const std::size_t members = part.contributors.size();
   if (largest(members) > out.count) {
     refuse_room("reduce_scatter",

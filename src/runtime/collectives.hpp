@@ -73,10 +73,12 @@ class Collectives {
     }
   };
   /// Makes the operation on the input and the output of the Places.
-  using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
+  using MakeOperation = OperationRunner::MakeOperation;
   using Accepts = coordinator::DeviceOperation::Accepts;
   using MakeRooted =
       std::function<std::unique_ptr<coordinator::Operation>(coordinator::CallRoot root)>;
+  using TryRooted = std::function<std::optional<coordinator::SmallAttempt>(
+      const coordinator::CallRoot& root, const coordinator::Members& members)>;
 
   Places place(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
@@ -86,14 +88,18 @@ class Collectives {
   void wait_for(const Places& places, bool reads);
   Result<Contributors> run(const Places& places, bool reads, const MakeOperation& make,
                            const Accepts& accepts);
+  /// The same of host memory by `small`, if there is one and the lane takes it.
+  Result<Contributors> run(const Places& places, bool reads, const MakeOperation& make,
+                           const Accepts& accepts,
+                           const std::optional<coordinator::SmallAttempt>& small);
   std::optional<Contributors> try_broadcast(const Places& places, coordinator::Root root,
                                             std::size_t bytes);
   Contributors run_rooted(const char* call, const Places& places, const Root& root,
-                          const MakeRooted& make);
+                          const MakeRooted& make, const TryRooted& try_small = {});
   coordinator::Root named(const Root& root, const coordinator::Members& members) const;
   [[noreturn]] void refuse_on_all(std::string why);
   Contributors run_alltoall(const Places& places, const BlocksView& blocks,
-                            const TakeGathered& take, coordinator::Room room = {});
+                            const TakeGathered& take, coordinator::Room room, bool may_be_small);
   coordinator::AddressedBlocks addressed(const BlocksView& blocks,
                                          const ConstTensorView& data) const;
   void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;

@@ -1,4 +1,5 @@
 // The collectives of all members.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,17 +21,21 @@ namespace {
 /// Nothing if the caller has to use `Lane::run`.
 std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
                                             const coordinator::Lane::Turn& turn, ConstTensorView in,
-                                            TensorView out, ReduceOp op) {
-  const collectives::SmallCall call{in.dtype,
-                                    op,
-                                    {static_cast<const std::byte*>(in.data), in.bytes()},
-                                    coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
-  auto* const result = static_cast<std::byte*>(out.data);
-  auto done = lane.run_small(turn, call, result);
+                                            const TensorView& out, ReduceOp op) {
+  const coordinator::SmallAttempt small{
+      .call = {in.dtype,
+               op,
+               {static_cast<const std::byte*>(in.data), in.bytes()},
+               coordinator::allreduce_fingerprint(in.dtype, op, in.count)},
+      .take = [&out](const auto& /*members*/, const collectives::Payload& payload) {
+        std::copy_n(payload.data.data(), out.bytes(), static_cast<std::byte*>(out.data));
+      }};
+  auto done = lane.run_small(turn, small);
   if (!done) return std::nullopt;
   Contributors contributors = runtime::value_or_throw(std::move(*done));
   if (op == ReduceOp::kAverage) {
-    kernels::divide(out.dtype, result, out.count, static_cast<std::uint32_t>(contributors.size()));
+    kernels::divide(out.dtype, static_cast<std::byte*>(out.data), out.count,
+                    static_cast<std::uint32_t>(contributors.size()));
   }
   return contributors;
 }
@@ -43,6 +48,19 @@ Result<Contributors> Context::Impl::run(coordinator::Operation& operation) {
   (void)members();
   flush();
   return control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout);
+}
+
+/// The turn is kept: an attempt that has begun goes on as the operation.
+Result<Contributors> Context::Impl::run(const coordinator::SmallAttempt& small,
+                                        const MakeOperation& make) {
+  refuse_in_callback("a collective");
+  const runtime::Blocked blocked;
+  flush();
+  coordinator::Lane& lane = control().lane(runtime::kUnnamedLane);
+  const coordinator::Lane::Turn turn = lane.take_turn();
+  if (auto done = lane.run_small(turn, small)) return *std::move(done);
+  (void)members();
+  return lane.run(turn, *make(), options_.view_timeout);
 }
 
 void Context::Impl::check_lies_on_host(const ConstTensorView& tensor) const {

@@ -77,6 +77,8 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
     queue_.wait();
   }
   Result<Contributors> run(coordinator::Operation& operation) override;
+  Result<Contributors> run(const coordinator::SmallAttempt& small,
+                           const MakeOperation& make) override;
   Status leave_without_result(const Status& why) override {
     return present_.load()->leave_without_result(why);
   }

@@ -48,6 +48,7 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   std::shared_ptr<const coordinator::Members> members() const override;
   Contributors seen() const override { return members()->contributors(); }
   void flush() override;
+  using OperationRunner::run;
   Result<Contributors> run(coordinator::Operation& operation) override;
   Status leave_without_result(const Status& why) override { return job_.leave_without_result(why); }
   device::Fetch fetch() const override { return device::Fetch::kAtOnce; }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/status.hpp"
 #include "collectives/device/devices.hpp"
 #include "coordinator/lane_view.hpp"
 #include "coordinator/operation.hpp"
+#include "coordinator/small_attempt.hpp"
 #include "elastic/results.hpp"
 
 namespace elastic::runtime {
@@ -14,6 +16,8 @@ namespace elastic::runtime {
 /// Thread-safe.
 class OperationRunner {
  public:
+  using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
+
   virtual ~OperationRunner() = default;
   /// The members of the present view; throws if there is none.
   virtual std::shared_ptr<const coordinator::Members> members() const = 0;
@@ -23,6 +27,12 @@ class OperationRunner {
   virtual void flush() = 0;
   /// Runs an operation in lane 0. For kAborted see Lane::run.
   virtual Result<Contributors> run(coordinator::Operation& operation) = 0;
+  /// The same of the operation that `make` makes, or quicker without one, where the lane takes
+  /// `small`. Both are the same call.
+  virtual Result<Contributors> run(const coordinator::SmallAttempt& /*small*/,
+                                   const MakeOperation& make) {
+    return run(*make());
+  }
   /// Leaves the job because of `why`: this worker lacks a result that others have. \returns the
   /// error in which the call is to end.
   virtual Status leave_without_result(const Status& why) = 0;

@@ -1,6 +1,8 @@
 // The blocking collectives whose result differs by rank: alltoall, gather, scatter, reduce, scan.
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -8,10 +10,12 @@
 
 #include "base/in_callback.hpp"
 #include "coordinator/block_operations.hpp"
+#include "coordinator/call_shape.hpp"
 #include "coordinator/reduction_operations.hpp"
 #include "runtime/collectives.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/result_room.hpp"
+#include "runtime/small_attempts.hpp"
 #include "runtime/tensor_check.hpp"
 
 namespace elastic::runtime {
@@ -46,15 +50,17 @@ void check_room(const char* call, const GatheredBlocks& blocks, const TensorView
 
 /// Runs a call with a root until it has begun: a root that was named by its rank may leave before.
 Contributors Collectives::run_rooted(const char* call, const Places& places, const Root& root,
-                                     const MakeRooted& make) {
+                                     const MakeRooted& make, const TryRooted& try_small) {
   for (;;) {
     const auto members = runner_.members();
     if (!root.worker() && (root.rank() < 0 || root.rank() >= members->size())) {
       refuse_on_all(no_such_root(call, root, *members));
     }
-    Result<Contributors> done =
-        run(places, /*reads=*/true, [&] { return make(CallRoot(named(root, *members), *members)); },
-            {});
+    const CallRoot at(named(root, *members), *members);
+    const auto make_at = [&] { return make(at); };
+    std::optional<coordinator::SmallAttempt> small;
+    if (try_small) small = try_small(at, *members);
+    Result<Contributors> done = run(places, /*reads=*/true, std::cref(make_at), {}, small);
     if (done.status().code() != Code::kAborted) return value_or_throw(std::move(done));
   }
 }
@@ -83,7 +89,8 @@ coordinator::AddressedBlocks Collectives::addressed(const BlocksView& blocks,
 Contributors Collectives::alltoall(const BlocksView& blocks, const TakeGathered& take,
                                    CudaStream stream) {
   const Places places = fetch("alltoall", blocks.data, {}, stream);
-  return run_alltoall(places, blocks, guarded(take, "the function given to alltoall"));
+  return run_alltoall(places, blocks, guarded(take, "the function given to alltoall"), {},
+                      /*may_be_small=*/false);
 }
 
 GatheredBlocks Collectives::alltoall(const BlocksView& blocks, const TensorView& out,
@@ -91,28 +98,34 @@ GatheredBlocks Collectives::alltoall(const BlocksView& blocks, const TensorView&
   check_same_type("alltoall", blocks.data, out);
   const Places places = fetch("alltoall", blocks.data, out, stream);
   GatheredBlocks result;
-  Contributors contributors = run_alltoall(
-      places, blocks,
-      [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
-        put(values, places.output());
-        result = blocks_of(std::move(counts));
-      },
-      room_apart(places.input(), places.output()));
+  const auto deliver = [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+    put(values, places.output());
+    result = blocks_of(std::move(counts));
+  };
+  Contributors contributors =
+      run_alltoall(places, blocks, std::cref(deliver), room_apart(places.input(), places.output()),
+                   blocks.counts.empty() && blocks.to.size() == 0);
   result.contributors = std::move(contributors);
   check_room("alltoall", result, out);
   bring_back(places, result.count * size_of(out.dtype));
   return result;
 }
 
+/// `may_be_small`: the blocks are equal and for all members, and no function of the program takes
+/// the result.
 Contributors Collectives::run_alltoall(const Places& places, const BlocksView& blocks,
-                                       const TakeGathered& take, coordinator::Room room) {
-  return value_or_throw(run(places, /*reads=*/true,
-                            [&] {
-                              return std::make_unique<coordinator::AlltoallOperation>(
-                                  addressed(blocks, places.input()), !blocks.counts.empty(),
-                                  blocks.row, take, room);
-                            },
-                            {}));
+                                       const TakeGathered& take, coordinator::Room room,
+                                       bool may_be_small) {
+  const auto make = [&] {
+    return std::make_unique<coordinator::AlltoallOperation>(
+        addressed(blocks, places.input()), !blocks.counts.empty(), blocks.row, take, room);
+  };
+  std::optional<coordinator::SmallAttempt> small;
+  if (may_be_small) {
+    small =
+        small_alltoall(places.input(), coordinator::hash_of_row(blocks.row), runner_.seen(), take);
+  }
+  return value_or_throw(run(places, /*reads=*/true, std::cref(make), {}, small));
 }
 
 Contributors Collectives::gather(const ConstTensorView& block, const Root& root,
@@ -130,15 +143,20 @@ GatheredBlocks Collectives::gather(const ConstTensorView& block, const TensorVie
   check_same_type("gather", block, out);
   const Places places = fetch("gather", block, out, stream);
   GatheredBlocks result;
-  Contributors contributors = run_rooted("gather", places, root, [&](CallRoot at) {
+  const auto deliver = [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+    put(values, places.output());
+    result = blocks_of(std::move(counts));
+  };
+  const TakeBlocks taken = std::cref(deliver);
+  const auto make = [&](CallRoot at) {
     return std::make_unique<coordinator::GatherOperation>(
-        places.input(), std::move(at), row,
-        [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
-          put(values, places.output());
-          result = blocks_of(std::move(counts));
-        },
-        room_apart(places.input(), places.output()));
-  });
+        places.input(), std::move(at), row, deliver, room_apart(places.input(), places.output()));
+  };
+  const auto try_small = [&](const CallRoot& at, const Members& members) {
+    return small_gather(places.input(), coordinator::hash_of_row(row), at, members, taken);
+  };
+  Contributors contributors =
+      run_rooted("gather", places, root, std::cref(make), std::cref(try_small));
   result.contributors = std::move(contributors);
   check_room("gather", result, out);
   bring_back(places, result.count * size_of(out.dtype));
@@ -160,16 +178,23 @@ ScatteredPart Collectives::scatter(const BlocksView& blocks, const TensorView& o
   check_same_type("scatter", blocks.data, out);
   const Places places = fetch("scatter", blocks.data, out, stream);
   ScatteredPart part;
-  Contributors contributors = run_rooted("scatter", places, root, [&](CallRoot at) {
+  const auto deliver = [&](std::span<const std::byte> values, std::size_t offset) {
+    put(values, places.output());
+    part.count = values.size() / size_of(out.dtype);
+    part.offset = offset;
+  };
+  const TakePart taken = std::cref(deliver);
+  const auto make = [&](CallRoot at) {
     return std::make_unique<coordinator::ScatterOperation>(
-        addressed(blocks, places.input()), std::move(at),
-        [&](std::span<const std::byte> values, std::size_t offset) {
-          put(values, places.output());
-          part.count = values.size() / size_of(out.dtype);
-          part.offset = offset;
-        },
+        addressed(blocks, places.input()), std::move(at), deliver,
         room_apart(places.input(), places.output()));
-  });
+  };
+  const bool equal = blocks.counts.empty() && blocks.to.size() == 0;
+  const auto try_small = [&](const CallRoot& at, const Members& members) {
+    return equal ? small_scatter(places.input(), runner_.seen(), at, members, taken) : std::nullopt;
+  };
+  Contributors contributors =
+      run_rooted("scatter", places, root, std::cref(make), std::cref(try_small));
   part.contributors = std::move(contributors);
   if (part.count > out.count) {
     refuse_room("scatter", "the block has " + std::to_string(part.count) + " elements", out.count);
@@ -182,12 +207,17 @@ Contributors Collectives::reduce(const ConstTensorView& in, const TensorView& ou
                                  const Root& root, CudaStream stream) {
   const Places places = fetch("reduce", in, out, stream);
   bool is_root = false;
-  Contributors contributors = run_rooted("reduce", places, root, [&](CallRoot at) {
-    is_root = at.is_this_worker();
+  const auto make = [&](CallRoot at) {
     return std::make_unique<coordinator::ReduceOperation>(
         places.input(), places.output(), op, std::move(at),
         room_apart(places.input(), places.output()));
-  });
+  };
+  const auto try_small = [&](const CallRoot& at, const Members& members) {
+    is_root = at.is_this_worker();
+    return small_reduce(places.input(), places.output(), op, at, members);
+  };
+  Contributors contributors =
+      run_rooted("reduce", places, root, std::cref(make), std::cref(try_small));
   if (!is_root) return contributors;
   if (out.count < in.count) {
     refuse_room("reduce", "the result has " + std::to_string(in.count) + " elements", out.count);

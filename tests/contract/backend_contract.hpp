@@ -53,6 +53,9 @@ class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>
   /// Runs `body(rank)` on a thread for each rank of this process; returns when all have.
   void on_all_ranks(const std::function<void(int rank)>& body) const;
   void abort_all();
+  /// By `Backend::run`, or in every second operation, and another one on each rank, by `run_small`
+  /// if the backend takes the call: both are the same call.
+  Status perform(int rank, std::uint64_t position, const Call& call, Payload& payload);
 
   World world_;
 };

@@ -57,7 +57,7 @@ TEST_P(BackendContract, AlltoallGivesEachRankItsBlocks) {
       }
       const Call call = alltoall_call(DType::kF64, to);
       Payload mine = payload(call.sections[0], given);
-      expect_ok(backend(rank).run(position++, call, mine));
+      expect_ok(perform(rank, position++, call, mine));
       const OwnBlocks own = own_blocks(mine, rank, 8);
       EXPECT_EQ(own.counts, from);
       ASSERT_EQ(own.data.size(), expected.size() * 8);
@@ -80,7 +80,7 @@ TEST_P(BackendContract, AlltoallOfEqualBlocks) {
       const Counts counts(static_cast<std::size_t>(size()), count);
       const Call call = alltoall_call(DType::kF32, counts, false);
       Payload mine = payload(call.sections[0], given);
-      expect_ok(backend(rank).run(position++, call, mine));
+      expect_ok(perform(rank, position++, call, mine));
       const OwnBlocks own = own_blocks(mine, rank, 4);
       EXPECT_EQ(own.counts, counts);
       ASSERT_EQ(own.data.size(), expected.size() * 4);
@@ -103,7 +103,7 @@ TEST_P(BackendContract, GathersToEveryRoot) {
         const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
         const Call call = gather_call(DType::kF64, count, root);
         Payload mine = payload(call.sections[0], block(rank, root, count));
-        expect_ok(backend(rank).run(position++, call, mine));
+        expect_ok(perform(rank, position++, call, mine));
         EXPECT_TRUE(std::ranges::equal(mine.counts(), counts));
         if (rank != root) continue;
         ASSERT_EQ(mine.data.size(), expected.size() * 8);
@@ -127,12 +127,34 @@ TEST_P(BackendContract, ScattersFromEveryRoot) {
         if (rank != root) given.clear();
         const Call call = scatter_call(DType::kF64, rank == root ? counts : Counts(), root);
         Payload mine = payload(call.sections[0], given);
-        expect_ok(backend(rank).run(position++, call, mine));
+        expect_ok(perform(rank, position++, call, mine));
         const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
         EXPECT_TRUE(std::ranges::equal(mine.counts(), counts));
-        ASSERT_EQ(mine.data.size(), count * 8);
-        EXPECT_TRUE(values_of(mine.data.data(), DType::kF64, count) == block(root, rank, count));
+        const OwnPart own = own_part(mine, rank, 8);
+        ASSERT_EQ(own.data.size(), count * 8);
+        EXPECT_TRUE(values_of(own.data.data(), DType::kF64, count) == block(root, rank, count));
       }
+    }
+  });
+}
+
+TEST_P(BackendContract, ScattersEqualBlocks) {
+  on_all_ranks([this](int rank) {
+    std::uint64_t position = 0;
+    const int root = size() / 2;
+    for (const std::uint64_t count : Counts{0, 1, 33, 5001}) {
+      const Counts counts(static_cast<std::size_t>(size()), count);
+      std::vector<double> given;
+      for (int peer = 0; rank == root && peer < size(); ++peer) {
+        append(given, block(root, peer, count));
+      }
+      const Call call = scatter_call(DType::kF32, rank == root ? counts : Counts(), root);
+      Payload mine = payload(call.sections[0], given);
+      expect_ok(perform(rank, position++, call, mine));
+      const OwnPart own = own_part(mine, rank, 4);
+      EXPECT_EQ(own.offset, count * static_cast<std::uint64_t>(rank));
+      ASSERT_EQ(own.data.size(), count * 4);
+      EXPECT_TRUE(values_of(own.data.data(), DType::kF32, count) == block(root, rank, count));
     }
   });
 }
@@ -145,7 +167,7 @@ TEST_P(BackendContract, ReducesToEveryRoot) {
         for (const std::size_t count : Counts{0, 1, 1001, 7001, 90'001 / kSlowness}) {
           const Call call = reduce_call(DType::kI32, count, root, op);
           Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
-          expect_ok(backend(rank).run(position++, call, mine));
+          expect_ok(perform(rank, position++, call, mine));
           if (rank != root) continue;
           ASSERT_EQ(values_of(mine.data.data(), DType::kI32, count),
                     combined(size(), count, DType::kI32, op))
@@ -164,7 +186,7 @@ TEST_P(BackendContract, ScansInRankOrder) {
         for (const std::size_t count : Counts{0, 1, 1001, 90'001 / kSlowness}) {
           const Call call = scan_call(DType::kI32, count, exclusive, op);
           Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
-          expect_ok(backend(rank).run(position++, call, mine));
+          expect_ok(perform(rank, position++, call, mine));
           const int contributors = rank + (exclusive ? 0 : 1);
           if (contributors < (is_logical(op) ? 2 : 1)) continue;  // the caller's matter
           std::vector<std::byte> own(count * 4);
@@ -197,7 +219,7 @@ TEST_P(BackendContract, NoRankEndsAPersonalCallBeforeAllHaveBegunIt) {
         std::atomic<int>& late_has_begun = begun.get()[at];
         if (rank == late) ++late_has_begun;
         Payload mine;
-        expect_ok(backend(rank).run(at, calls[position], mine));
+        expect_ok(perform(rank, at, calls[position], mine));
         EXPECT_EQ(late_has_begun, 1) << "position " << position << " late " << late;
       }
     }

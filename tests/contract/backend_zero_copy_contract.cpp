@@ -64,11 +64,6 @@ Payload zero_copy_payload(Tensor& tensor, Buffer& undo) {
   return mine;
 }
 
-bool takes_small(const Backend& backend, std::size_t bytes) {
-  return plan::choose_way({.bytes = bytes}, backend.allreduce_limits()) ==
-         plan::AllreduceWay::kEager;
-}
-
 }  // namespace
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendZeroCopyContract);
@@ -242,12 +237,11 @@ TEST_P(BackendZeroCopyContract, SmallCallsAreTheSameAsOthers) {
           Payload mine = payload(call.sections[0], contribution(rank, count, dtype));
           const auto expected = combined(size(), count, dtype, op);
           const bool small = (static_cast<std::uint64_t>(rank) + position) % 2 == 0;
-          if (small && takes_small(backend(rank), mine.data.size())) {
-            Buffer result;
-            result.resize(mine.data.size());
-            expect_ok(backend(rank).run_small(
-                position, {dtype, op, mine.data.bytes(), call.fingerprint}, result.data()));
-            ASSERT_EQ(values_of(result.data(), dtype, count), expected);
+          const SmallCall as_small{dtype, op, mine.data.bytes(), call.fingerprint};
+          if (small && backend(rank).takes(as_small)) {
+            Payload result;
+            expect_ok(backend(rank).run_small(position, as_small, result));
+            ASSERT_EQ(values_of(result.data.data(), dtype, count), expected);
           } else {
             expect_ok(backend(rank).run(position, call, mine));
             ASSERT_EQ(values_of(mine.data.data(), dtype, count), expected);
@@ -271,15 +265,12 @@ TEST_P(BackendZeroCopyContract, SmallCallsThatDoNotMatchAreNamed) {
       const Call call = rank == size() - 1 ? other : allreduce_call(DType::kI32, 4);
       Payload mine;
       mine.data.resize(200'000);
-      Buffer result;
-      result.resize(16);
-      const bool small = rank != size() - 1 && takes_small(backend(rank), 16);
-      const Status status =
-          small ? backend(rank).run_small(
-                      position,
-                      {DType::kI32, ReduceOp::kSum, mine.data.bytes().first(16), call.fingerprint},
-                      result.data())
-                : backend(rank).run(position, call, mine);
+      Payload result;
+      const SmallCall as_small{DType::kI32, ReduceOp::kSum, mine.data.bytes().first(16),
+                               call.fingerprint};
+      const bool small = rank != size() - 1 && backend(rank).takes(as_small);
+      const Status status = small ? backend(rank).run_small(position, as_small, result)
+                                  : backend(rank).run(position, call, mine);
       EXPECT_EQ(status.code(), Code::kMismatch) << status.message();
       EXPECT_NE(status.message().find("rank " + std::to_string(size() - 1)), std::string::npos)
           << status.message();
@@ -299,22 +290,18 @@ TEST_P(BackendZeroCopyContract, AbortEndsAWaitForEagerMessages) {
   on_all_ranks([&](int rank) {
     Payload none;
     expect_ok(backend(rank).run(0, barrier_call(), none));
-    if (!takes_small(backend(rank), 16)) return;
+    Buffer data;
+    data.resize(16);
+    const Call call = allreduce_call(DType::kI32, 4);
+    const SmallCall as_small{DType::kI32, ReduceOp::kSum, data.bytes(), call.fingerprint};
+    if (!backend(rank).takes(as_small)) return;
     if (rank == size() - 1) {
       while (waiting < size() - 1) std::this_thread::yield();
       return abort_all();
     }
     ++waiting;
-    Buffer data;
-    data.resize(16);
-    Buffer result;
-    result.resize(16);
-    const Call call = allreduce_call(DType::kI32, 4);
-    EXPECT_EQ(backend(rank)
-                  .run_small(1, {DType::kI32, ReduceOp::kSum, data.bytes(), call.fingerprint},
-                             result.data())
-                  .code(),
-              Code::kAborted);
+    Payload result;
+    EXPECT_EQ(backend(rank).run_small(1, as_small, result).code(), Code::kAborted);
   });
 }
 

@@ -36,12 +36,11 @@ class ThrowingBackend final : public Backend {
     if (place_ == Place::kRun) throw std::bad_alloc();
     return {};
   }
-  plan::AllreduceLimits allreduce_limits() const override {
-    if (place_ != Place::kSettleError) return {};
-    return {.eager_below = plan::AllreduceLimits::kNever};
+  bool takes(const collectives::SmallCall& /*call*/) const override {
+    return place_ == Place::kSettleError;
   }
   Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
-                   std::byte* /*result*/) override {
+                   collectives::Payload& /*payload*/) override {
     return Status(Code::kMismatch, "the calls differ");
   }
   Status settle_error(std::uint64_t /*position*/, const std::vector<int>& /*ranks*/) override {
@@ -132,12 +131,10 @@ TEST_F(LeavingTest, AnExceptionAfterTheErrorOfASmallCallMakesTheWorkerLeave) {
   lane.install(view_that_throws(Place::kSettleError));
   const Lane::Turn turn = lane.take_turn();
   std::vector<float> data(4);
-  const collectives::SmallCall call{
-      DType::kF32, ReduceOp::kSum, std::as_bytes(std::span<const float>(data)),
-      allreduce_fingerprint(DType::kF32, ReduceOp::kSum, data.size())};
-  EXPECT_THROW(
-      (void)lane.run_small(turn, call, std::as_writable_bytes(std::span<float>(data)).data()),
-      std::bad_alloc);
+  const SmallAttempt small{
+      .call = {DType::kF32, ReduceOp::kSum, std::as_bytes(std::span<const float>(data)),
+               allreduce_fingerprint(DType::kF32, ReduceOp::kSum, data.size())}};
+  EXPECT_THROW((void)lane.run_small(turn, small), std::bad_alloc);
   EXPECT_EQ(lane.closed().code(), Code::kInternal);
   EXPECT_THAT(lane.closed().message(), HasSubstr("left the job"));
 }

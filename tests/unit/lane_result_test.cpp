@@ -34,11 +34,9 @@ class InterruptedBackend final : public Backend {
     ++runs_;
     return Status(Code::kAborted, "the view changes");
   }
-  plan::AllreduceLimits allreduce_limits() const override {
-    return {.eager_below = plan::AllreduceLimits::kNever};
-  }
+  bool takes(const collectives::SmallCall& /*call*/) const override { return true; }
   Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
-                   std::byte* /*result*/) override {
+                   collectives::Payload& /*payload*/) override {
     return Status(Code::kAborted, "the view changes");
   }
   Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,
@@ -147,9 +145,9 @@ TEST_F(LaneResultTest, ASmallCallThatHadBegunLeavesTheJobAsWell) {
   Floats floats(4);
   lane_.install(interrupted(7));
   const Lane::Turn turn = lane_.take_turn();
-  const collectives::SmallCall call{DType::kF32, ReduceOp::kSum,
-                                    std::as_bytes(std::span(floats.values)), floats.fingerprint()};
-  EXPECT_FALSE(lane_.run_small(turn, call, reinterpret_cast<std::byte*>(floats.values.data())));
+  const SmallAttempt small{.call = {DType::kF32, ReduceOp::kSum,
+                                    std::as_bytes(std::span(floats.values)), floats.fingerprint()}};
+  EXPECT_FALSE(lane_.run_small(turn, small));
   AllreduceOperation operation = floats.operation();
   EXPECT_EQ(lane_.run(turn, operation, kShort).status().code(), Code::kTimeout);
   EXPECT_EQ(left_.size(), 1U);

@@ -34,11 +34,9 @@ class ErringBackend final : public Backend {
     ++log_.runs;
     return runs_;
   }
-  plan::AllreduceLimits allreduce_limits() const override {
-    return {.eager_below = plan::AllreduceLimits::kNever};
-  }
+  bool takes(const collectives::SmallCall& /*call*/) const override { return true; }
   Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
-                   std::byte* /*result*/) override {
+                   collectives::Payload& /*payload*/) override {
     ++log_.runs;
     return runs_;
   }
@@ -160,11 +158,11 @@ TEST_F(SharedErrorTest, OfASmallCallIsSettledByRun) {
   lane_.install(erring(view(7), ErringBackend::mismatch(), aborted_));
   float value = 1;
   const TensorView tensor{&value, 1, DType::kF32, {}};
-  const collectives::SmallCall call{DType::kF32, ReduceOp::kSum,
+  const SmallAttempt small{.call = {DType::kF32, ReduceOp::kSum,
                                     std::as_bytes(std::span(&value, 1)),
-                                    allreduce_fingerprint(DType::kF32, ReduceOp::kSum, 1)};
+                                    allreduce_fingerprint(DType::kF32, ReduceOp::kSum, 1)}};
   const Lane::Turn turn = lane_.take_turn();
-  EXPECT_FALSE(lane_.run_small(turn, call, reinterpret_cast<std::byte*>(&value)).has_value());
+  EXPECT_FALSE(lane_.run_small(turn, small).has_value());
   lane_.freeze();
   lane_.install(erring(as_sender(view(8)), ErringBackend::mismatch(), {}));
   AllreduceOperation operation({tensor}, {tensor}, ReduceOp::kSum);

@@ -51,7 +51,8 @@ class Collectives:
             for one in self.sizes[:-1] if quick else self.sizes:
                 calls = max(4, one.calls // (8 if quick else 1))
                 words = [*self.before, *mpirun(self.ranks, *self.mpi), "build/bin/elastic-bench",
-                         operation, "--backend", f"{NATIVE},{PEER}", "--transport", self.transport,
+                         operation, "--apart", "--backend", f"{NATIVE},{PEER}",
+                         "--transport", self.transport,
                          "-b", one.name, "-e", one.name, "-n", str(calls), "-w", str(one.warmup)]
                 rows += [{"operation": operation, **{key: row[key] for key in KEPT}}
                          for row in commands.report(words)[1]["results"]]
@@ -67,7 +68,8 @@ class Collectives:
 
         def cell(own):
             return f"{ratio(own):.2f} ({figures(own[NATIVE])})" if own else ""
-        return ("Open MPI's time by elastic's, and elastic's in µs:\n\n" +
+        return ("Open MPI's time by elastic's, and elastic's in µs, of calls that begin after a "
+                "barrier, on the slowest rank:\n\n" +
                 table(["", *map(size, sizes)],
                       [[operation, *(cell(compared.get((operation, bytes_))) for bytes_ in sizes)]
                        for operation in OPERATIONS]) + "\n")

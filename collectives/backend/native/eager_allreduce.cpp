@@ -42,6 +42,15 @@ Status EagerAllreduce::await(const OpTag& tag, const Fingerprint& fingerprint) {
   return check(fingerprint);
 }
 
+Status EagerAllreduce::await_unbegun(const OpTag& tag, const Fingerprint& fingerprint) {
+  if (!come_soon(tag)) {
+    // A rank that made another call may have sent frames instead.
+    mesh_.begin(tag, fingerprint);
+    if (Status status = wait_on(tag); !status.ok()) return status;
+  }
+  return check(fingerprint);
+}
+
 /// Eager allreduce of n ranks. Steps on each rank:
 /// 1. Copy the tensor to a slot for each other rank, with tag and fingerprint.
 /// 2. Wait for the slots of all other ranks: first by a short spin, then on the mesh, which also
@@ -61,12 +70,7 @@ Status EagerAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
     mesh_.link(rank).count(input.size());
     if (mesh_.size() > 2) own = posted;
   }
-  if (!come_soon(tag)) {
-    // A rank that made another call may have sent frames instead.
-    mesh_.begin(tag, fingerprint);
-    if (Status status = wait_on(tag); !status.ok()) return status;
-  }
-  if (Status status = check(fingerprint); !status.ok()) return status;
+  if (Status status = await_unbegun(tag, fingerprint); !status.ok()) return status;
   if (Status status = check_lengths(input.size()); !status.ok()) return status;
   reduce(own, input.size(), result, reducer);
   return {};

@@ -31,9 +31,15 @@ class EagerAllreduce {
                         std::span<const std::byte> more);
   /// Waits for every rank's message for `tag`, which has begun. Fails like a link.
   Status await(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
+  /// The same before `tag` has begun. The mesh begins it only if the messages do not come within a
+  /// spin.
+  Status await_unbegun(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
   /// The message of another rank. Valid after `await`, in the same operation.
   const transport::EagerSlot& from(int rank) const {
     return *slots_[static_cast<std::size_t>(rank)];
+  }
+  std::span<const std::byte> content_from(int rank) const {
+    return {from(rank).payload, static_cast<std::size_t>(from(rank).bytes)};
   }
 
   /// Performs the allreduce. `result` is as long as `input` and may be the same memory. Fails like

@@ -23,8 +23,8 @@ void complete_alone(const Call& call, Payload& payload) {
   }
 }
 
-void complete_alone(const SmallCall& call, std::byte* result) {
-  if (is_logical(call.redop)) make_logical(call.dtype, result, call.input.size());
+void complete_alone(const SmallCall& call, Payload& payload) {
+  if (is_logical(call.redop)) make_logical(call.dtype, payload.data.data(), call.input.size());
 }
 
 }  // namespace elastic::collectives

@@ -8,7 +8,7 @@ namespace elastic::collectives {
 /// result is 0 or 1 all the same. Other operations leave the contribution as it is.
 /// \{
 void complete_alone(const Call& call, Payload& payload);
-void complete_alone(const SmallCall& call, std::byte* result);
+void complete_alone(const SmallCall& call, Payload& payload);
 /// \}
 
 }  // namespace elastic::collectives

@@ -10,7 +10,6 @@
 #include "collectives/backend/native/adasum.hpp"
 #include "collectives/backend/native/agreement.hpp"
 #include "collectives/backend/native/eager_allreduce.hpp"
-#include "collectives/backend/native/eager_exchange.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/group_backends.hpp"
 #include "collectives/backend/native/handover.hpp"
@@ -18,12 +17,14 @@
 #include "collectives/backend/native/personal_collectives.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/shared_allreduce.hpp"
+#include "collectives/backend/native/small_exchange.hpp"
 #include "collectives/backend/native/subset_barrier.hpp"
 #include "collectives/backend/native/undo_log.hpp"
 #include "collectives/backend/native/view_capabilities.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/plan/allreduce_way.hpp"
 #include "collectives/plan/exchange.hpp"
+#include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives {
 namespace {
@@ -39,8 +40,54 @@ Reducer reducer_of(DType dtype, ReduceOp op) {
 /// More members that have the state give none of it: they would need links with every joiner.
 constexpr std::size_t kMostDonors = 16;
 
-/// Bytes from which a reduction to a root is not done as one for all.
+/// Bytes from which a reduction to a root, or a reduce_scatter, is not done as one for all.
 constexpr std::size_t kReducedForAll = 8 * 1024 + 1;
+
+/// Bytes of a message of a small exchange over links: more would delay the first byte of what it
+/// has to say.
+constexpr std::size_t kMostOverLinks = 1024;
+/// And over eager channels.
+constexpr std::size_t kMostOverChannels = std::size_t{16} << 10;
+/// The same where each rank gets what is for the others, too, or reduces all of it.
+constexpr std::size_t kMostForAll = std::size_t{4} << 10;
+
+SmallExchange::Part part_of(const Call& call, const Payload& payload) {
+  const Section& section = call.sections.front();
+  return {.kind = call.kind,
+          .dtype = section.dtype,
+          .root = call.root,
+          .count = section.count,
+          .ragged = call.ragged,
+          .counts = call.counts,
+          .input = payload.input()};
+}
+
+SmallExchange::Part part_of(const SmallCall& call) {
+  return {.kind = call.kind,
+          .dtype = call.dtype,
+          .root = call.root,
+          .count = call.input.size() / size_of(call.dtype),
+          .input = call.input};
+}
+
+bool reduces(Kind kind) {
+  return kind == Kind::kAllreduce || kind == Kind::kReduce || kind == Kind::kReduceScatter;
+}
+
+/// The same call to `run`; the input remains to be packed.
+Call whole_call(const SmallCall& small, int size) {
+  Call call;
+  call.kind = small.kind;
+  call.redop = small.redop;
+  call.root = small.root;
+  call.sections = {{small.dtype, small.input.size() / size_of(small.dtype), 0}};
+  call.fingerprint = small.fingerprint;
+  if (small.kind == Kind::kAlltoall || small.kind == Kind::kScatter) {
+    const auto blocks = static_cast<std::size_t>(size);
+    call.counts.assign(blocks, call.sections.front().count / blocks);
+  }
+  return call;
+}
 
 /// Collectives as plans on a mesh. The thread that runs the lane's operation owns it; any thread
 /// may call `abort`.
@@ -56,7 +103,7 @@ class NativeBackend final : public Backend {
         plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
         personal_(mesh_->rank(), mesh_->size(), executor_, plans_),
         eager_(*mesh_),
-        exchange_(mesh_->rank(), mesh_->size(), eager_),
+        exchange_(mesh_->rank(), mesh_->size()),
         shared_(*mesh_, eager_, options.arena),
         adasum_(*mesh_, executor_),
         groups_(*mesh_, hosts_, [this](std::shared_ptr<Mesh> theirs, std::vector<int> hosts) {
@@ -72,7 +119,8 @@ class NativeBackend final : public Backend {
   Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
   plan::AllreduceLimits allreduce_limits() const override { return limits_; }
-  Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
+  bool takes(const SmallCall& call) const override;
+  Status run_small(std::uint64_t position, const SmallCall& call, Payload& payload) override;
   Status settle() override;
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override;
   int rank() const override { return mesh_->rank(); }
@@ -86,9 +134,15 @@ class NativeBackend final : public Backend {
   bool posts_eagerly(const Call& call) const {
     return eager_everywhere_ && call.phase == OpTag::kNormal;
   }
-  bool post_eagerly(const OpTag& tag, const Call& call, const Payload& payload);
+  std::size_t most_exchanged(Kind kind) const;
+  bool exchanges(const Call& call, const Payload& payload) const;
+  void post_eagerly(const OpTag& tag, const Call& call, const Payload& payload);
   Status exchange(const OpTag& tag, const Call& call, Payload& payload);
-  /// `counts`: of all ranks, if they are known (EagerExchange::counts).
+  Result<bool> finish_eagerly(std::span<const std::byte> own, Payload& payload);
+  Result<bool> exchange_over_links(std::span<const std::byte> content, Payload& payload);
+  Status exchange_small(const OpTag& tag, const SmallCall& call, Payload& payload);
+  Status reduce_eagerly(const OpTag& tag, const SmallCall& call, Payload& payload);
+  /// `counts`: of all ranks, if they are known (SmallExchange::counts).
   Status perform(const Call& call, Payload& payload, const Counts* counts);
   Status allreduce(const Call& call, Payload& payload);
   Status zero_copy_allreduce(const Call& call, Payload& payload);
@@ -98,7 +152,7 @@ class NativeBackend final : public Backend {
   Status reduce_scatter(const Call& call, Payload& payload);
   Status meet(const Call& call);
   Status transfer(const Call& call, Payload& payload);
-  Status one_way(const Call& call, Payload& payload);
+  Status one_way(const Call& call, Payload& payload, const Counts* counts);
   Status end_with_own_result(Status done, Payload& payload);
   Status run_in_group(std::uint64_t position, const Call& call, Payload& payload);
   NativeOptions options_of_group(std::vector<int> hosts) const;
@@ -112,6 +166,10 @@ class NativeBackend final : public Backend {
   Status finish(std::uint64_t position, const Statement& mine, const Status& failure);
   void rollback();
   bool is_eager(const Call& call, const Payload& payload) const;
+  bool reduces_eagerly(Kind kind, ReduceOp redop, std::size_t bytes) const;
+  bool is_reduced_for_all(std::size_t bytes) const {
+    return bytes < std::min(kReducedForAll, limits_.lent_from);
+  }
 
   std::uint64_t generation_;
   OpTag tag_;  // of the operation in flight
@@ -122,7 +180,9 @@ class NativeBackend final : public Backend {
   PlanCache plans_;
   PersonalCollectives personal_;
   EagerAllreduce eager_;
-  EagerExchange exchange_;
+  SmallExchange exchange_;
+  std::vector<std::span<const std::byte>> messages_;  // of a small exchange, by rank
+  Buffer slots_;                                      // of one over links
   SharedAllreduce shared_;
   Adasum adasum_;
   GroupBackends groups_;
@@ -150,13 +210,16 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   Status status;
   if (is_eager(call, payload)) {
     const Section& section = call.sections.front();
-    const std::span<std::byte> data = payload.data.bytes().first(bytes_of(section));
     status =
-        eager_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
+        reduce_eagerly(tag,
+                       {section.dtype, call.redop, payload.data.bytes().first(bytes_of(section)),
+                        call.fingerprint, call.kind},
+                       payload);
   } else {
-    const bool exchanges = post_eagerly(tag, call, payload);
+    const bool small = exchanges(call, payload);
+    if (!small && posts_eagerly(call)) post_eagerly(tag, call, payload);
     mesh_->begin(tag, call.fingerprint);
-    status = exchanges ? exchange(tag, call, payload) : perform(call, payload, nullptr);
+    status = small ? exchange(tag, call, payload) : perform(call, payload, nullptr);
   }
   if (status.ok() && size() == 1) complete_alone(call, payload);
   return status.ok() ? status : finish(position, {call.fingerprint, call.error}, status);
@@ -167,33 +230,122 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   throw;
 }
 
-/// Posts the eager message of a call that is no eager allreduce: its fingerprint, for ranks that
-/// wait for such a message, and its content where it has one. Whether that is an exchange.
-bool NativeBackend::post_eagerly(const OpTag& tag, const Call& call, const Payload& payload) {
-  if (!posts_eagerly(call)) return false;
-  std::span<const std::byte> content = exchange_.begin(call, payload);
-  const bool exchanges = exchange_.begun();
-  if (!exchanges && options_.recoverable && !payload.zero_copy().empty()) {
+/// Posts the eager message of a call that neither is an eager allreduce nor exchanges its data: its
+/// fingerprint, for ranks that wait for such a message, and its content where it has one.
+void NativeBackend::post_eagerly(const OpTag& tag, const Call& call, const Payload& payload) {
+  std::span<const std::byte> content;
+  if (options_.recoverable && !payload.zero_copy().empty()) {
     content = shared_.offer(tag, call.fingerprint, payload.zero_copy());
   }
   eager_.post_fingerprint(tag, call.fingerprint, content);
-  return exchanges;
 }
 
-/// Exchanges small data in eager messages. Where it is too large, plans follow, and the ranks know
-/// the counts.
+/// Most bytes of a message in a small exchange; 0: there is none.
+std::size_t NativeBackend::most_exchanged(Kind kind) const {
+  if (size() == 1) return 0;
+  if (!eager_everywhere_) {
+    const bool one_shot = size() <= plan::kOneShotAllgatherRanks && mesh_->has_all_links();
+    return one_shot ? kMostOverLinks : 0;
+  }
+  const bool for_all = kind == Kind::kAlltoall || kind == Kind::kScatter || kind == Kind::kScan;
+  return std::min(eager_.most_bytes(), for_all ? kMostForAll : kMostOverChannels);
+}
+
+bool NativeBackend::exchanges(const Call& call, const Payload& payload) const {
+  return call.phase == OpTag::kNormal && call.sections.size() == 1 &&
+         payload.on_device() == nullptr &&
+         exchange_.takes(part_of(call, payload), most_exchanged(call.kind));
+}
+
+/// Exchanges small data: in eager messages, or over the links. Where it is too large, plans follow,
+/// and the ranks know the counts.
 Status NativeBackend::exchange(const OpTag& tag, const Call& call, Payload& payload) {
-  const Result<bool> done = exchange_.finish(tag, call, payload);
+  const std::span<const std::byte> content =
+      exchange_.begin(part_of(call, payload), most_exchanged(call.kind));
+  Result<bool> done = false;
+  if (eager_everywhere_) {
+    eager_.post_fingerprint(tag, call.fingerprint, content);
+    if (Status came = eager_.await(tag, call.fingerprint); !came.ok()) return came;
+    done = finish_eagerly(content, payload);
+  } else {
+    done = exchange_over_links(content, payload);
+  }
   if (!done.ok()) return done.status();
   return done.value() ? Status() : perform(call, payload, &exchange_.counts());
 }
 
-Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
+/// When the eager messages of all ranks have come.
+Result<bool> NativeBackend::finish_eagerly(std::span<const std::byte> own, Payload& payload) {
+  messages_.resize(static_cast<std::size_t>(size()));
+  for (int other = 0; other < size(); ++other) {
+    const auto at = static_cast<std::size_t>(other);
+    messages_[at] = other == rank() ? own : eager_.content_from(other);
+  }
+  return exchange_.finish(messages_, payload);
+}
+
+/// Each rank sends as many bytes to each other one.
+Result<bool> NativeBackend::exchange_over_links(std::span<const std::byte> content,
+                                                Payload& payload) {
+  const std::size_t slot = exchange_.slot_bytes();
+  slots_.resize(slot * static_cast<std::size_t>(size()));
+  std::byte* const own = slots_.data() + slot * static_cast<std::size_t>(rank());
+  if (!content.empty()) std::memcpy(own, content.data(), content.size());
+  if (content.size() < slot) std::memset(own + content.size(), 0, slot - content.size());
+  if (Status came = executor_.run(plans_.small_allgather(slot), slots_.data()); !came.ok()) {
+    return came;
+  }
+  messages_.resize(static_cast<std::size_t>(size()));
+  for (std::size_t at = 0; at < messages_.size(); ++at) {
+    messages_[at] = {slots_.data() + at * slot, slot};
+  }
+  return exchange_.finish(messages_, payload);
+}
+
+bool NativeBackend::takes(const SmallCall& call) const {
+  if (reduces(call.kind)) return reduces_eagerly(call.kind, call.redop, call.input.size());
+  const SmallExchange::Part part = part_of(call);
+  const std::size_t most = most_exchanged(call.kind);
+  return eager_everywhere_ && exchange_.takes(part, most) && exchange_.fits(part, most);
+}
+
+Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, Payload& payload) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
-  const Status status = eager_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
-                                   call.input, result, reducer_of(call.dtype, call.redop));
-  if (status.ok() && size() == 1) complete_alone(call, result);
+  const OpTag tag{generation_, position, OpTag::kNormal};
+  tag_ = tag;
+  const Status status =
+      reduces(call.kind) ? reduce_eagerly(tag, call, payload) : exchange_small(tag, call, payload);
+  if (status.ok() && size() == 1) complete_alone(call, payload);
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
+}
+
+/// Leaves the whole result on each rank, also of a reduce_scatter. The input may be Payload::data.
+Status NativeBackend::reduce_eagerly(const OpTag& tag, const SmallCall& call, Payload& payload) {
+  payload.data.resize(call.input.size());
+  if (call.kind == Kind::kReduceScatter) {
+    payload.form.emplace<Blocks>().counts =
+        plan::parts_of(call.input.size() / size_of(call.dtype), static_cast<std::size_t>(size()));
+  }
+  return eager_.run(tag, call.fingerprint, call.input, payload.data.data(),
+                    reducer_of(call.dtype, call.redop));
+}
+
+/// As `exchange`, of a call whose message has this rank's data.
+Status NativeBackend::exchange_small(const OpTag& tag, const SmallCall& call, Payload& payload) {
+  const std::span<const std::byte> content =
+      exchange_.begin(part_of(call), most_exchanged(call.kind));
+  eager_.post_fingerprint(tag, call.fingerprint, content);
+  if (Status came = eager_.await_unbegun(tag, call.fingerprint); !came.ok()) return came;
+  const Result<bool> done = finish_eagerly(content, payload);
+  if (!done.ok()) return done.status();
+  if (done.value()) return {};
+  // Other ranks have larger blocks.
+  payload.data.resize(call.input.size());
+  if (!call.input.empty()) {
+    std::memcpy(payload.data.data(), call.input.data(), call.input.size());
+  }
+  mesh_->begin(tag, call.fingerprint);
+  return perform(whole_call(call, size()), payload, &exchange_.counts());
 }
 
 /// Agrees on the capabilities of the view before its first operation.
@@ -286,12 +438,17 @@ Status NativeBackend::refuse(std::uint64_t position) {
 
 /// Ranks that have met in this call already have used its eager message.
 bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
-  const bool reduces = call.kind == Kind::kAllreduce || call.kind == Kind::kReduce;
-  if (!reduces || call.phase != OpTag::kNormal || !payload.lent.input.empty()) return false;
+  if (!reduces(call.kind) || call.phase != OpTag::kNormal || !payload.lent.input.empty()) {
+    return false;
+  }
   if (call.sections.size() != 1 || !payload.zero_copy().empty()) return false;
-  const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
-                                     .is_elementwise = is_elementwise(call.redop),
-                                     .can_be_zero_copy = false};
+  return reduces_eagerly(call.kind, call.redop, bytes_of(call.sections.front()));
+}
+
+bool NativeBackend::reduces_eagerly(Kind kind, ReduceOp redop, std::size_t bytes) const {
+  if (kind == Kind::kReduceScatter && !is_reduced_for_all(bytes)) return false;
+  const plan::AllreduceTensor packed{
+      .bytes = bytes, .is_elementwise = is_elementwise(redop), .can_be_zero_copy = false};
   return plan::choose_way(packed, limits_) == plan::AllreduceWay::kEager;
 }
 
@@ -362,7 +519,7 @@ Status NativeBackend::perform(const Call& call, Payload& payload, const Counts* 
     case Kind::kScatter:
     case Kind::kReduce:
     case Kind::kScan:
-      return one_way(call, payload);
+      return one_way(call, payload, counts);
   }
   return Status(Code::kInternal, "no collective has this number");
 }
@@ -476,12 +633,18 @@ Status NativeBackend::allgather(const Section& block, Payload& payload, const Co
   return own_result ? end_with_own_result(done, payload) : done;
 }
 
-/// Leaves each rank its part alone, and ends with a barrier.
+/// Leaves each rank its part alone, and ends with a barrier. A small one is reduced for all, which
+/// saves the barrier.
 Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const Section& section = call.sections.front();
   const std::size_t element = size_of(section.dtype);
+  const bool reduced_for_all = is_reduced_for_all(bytes_of(section));
+  if (reduced_for_all) {
+    if (Status reduced = allreduce(call, payload); !reduced.ok()) return reduced;
+  }
   std::vector<std::uint64_t>& parts = payload.form.emplace<Blocks>().counts;
   parts = plan::parts_of(section.count, static_cast<std::size_t>(size()));
+  if (reduced_for_all) return {};
   const Status done = personal_.reduce_scatter(
       section, static_cast<std::size_t>(parts[static_cast<std::size_t>(rank())]) * element,
       reducer_of(section.dtype, call.redop), payload);
@@ -491,14 +654,16 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
 /// Collectives in which a rank may have nothing to send before it has received something. Ranks
 /// that call different things could then wait for each other, so they meet first. A small reduction
 /// to a root is one for all, whose result every rank has: that saves the meeting and the barrier.
-Status NativeBackend::one_way(const Call& call, Payload& payload) {
+Status NativeBackend::one_way(const Call& call, Payload& payload, const Counts* counts) {
   const Section& section = call.sections.front();
-  const bool reduced_for_all =
-      call.kind == Kind::kReduce && bytes_of(section) < std::min(kReducedForAll, limits_.lent_from);
-  if (reduced_for_all) return allreduce(call, payload);
-  if (Status met = meet(call); !met.ok()) return met;
+  if (call.kind == Kind::kReduce && is_reduced_for_all(bytes_of(section))) {
+    return allreduce(call, payload);
+  }
+  if (counts == nullptr) {  // otherwise they have met
+    if (Status met = meet(call); !met.ok()) return met;
+  }
   const Reducer reducer = reducer_of(section.dtype, call.redop);
-  const Status done = call.kind == Kind::kScatter  ? personal_.scatter(call, payload)
+  const Status done = call.kind == Kind::kScatter  ? personal_.scatter(call, payload, counts)
                       : call.kind == Kind::kReduce ? personal_.reduce(call, reducer, payload)
                                                    : personal_.scan(call, reducer, payload);
   return end_with_own_result(done, payload);

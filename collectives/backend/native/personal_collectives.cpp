@@ -85,15 +85,17 @@ Status PersonalCollectives::gather(const Call& call, Payload& payload, const Cou
       rank_ == call.root ? whole.value() : 0, payload);
 }
 
-/// The root tells all ranks all counts before it sends the blocks.
-Status PersonalCollectives::scatter(const Call& call, Payload& payload) {
+/// The root tells all ranks all counts, unless they know, before it sends the blocks.
+Status PersonalCollectives::scatter(const Call& call, Payload& payload, const Counts* known) {
   const std::size_t element = size_of(call.sections.front().dtype);
   Counts& counts = payload.form.emplace<Blocks>().counts;
-  counts = call.counts;
+  counts = known != nullptr ? *known : call.counts;
   counts.resize(static_cast<std::size_t>(size_));
-  const Status told = executor_.run(
-      plans_.broadcast(call.root, counts.size() * sizeof(counts.front())), memory_of(counts));
-  if (!told.ok()) return told;
+  if (known == nullptr) {
+    const Status told = executor_.run(
+        plans_.broadcast(call.root, counts.size() * sizeof(counts.front())), memory_of(counts));
+    if (!told.ok()) return told;
+  }
   const Result<std::size_t> whole = gathered_bytes("scatter", counts, element);
   if (!whole.ok()) return whole.status();
   const Counts bytes = in_bytes(counts, element);

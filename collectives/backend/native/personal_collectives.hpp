@@ -27,7 +27,7 @@ class PersonalCollectives {
   /// exchanged.
   Status alltoall(const Call& call, Payload& payload, const Counts* known);
   Status gather(const Call& call, Payload& payload, const Counts* known);
-  Status scatter(const Call& call, Payload& payload);
+  Status scatter(const Call& call, Payload& payload, const Counts* known);
   Status reduce(const Call& call, const Reducer& reducer, Payload& payload);
   /// Makes the part of this rank, of `result_bytes`, the data of the result.
   Status reduce_scatter(const Section& section, std::size_t result_bytes, const Reducer& reducer,
