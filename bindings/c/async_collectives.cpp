@@ -48,7 +48,7 @@ elastic_code elastic_allreduce_async(elastic_context* context, const char* name,
   return guarded([&] {
     require(work, kCall, "work");
     const auto views = tensors_of(tensors, count, kCall);
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = new elastic_work{
         name != nullptr ? its.grouped_allreduce_async(name, views, op_of(op, kCall), {stream})
                         : its.grouped_allreduce_async(views, op_of(op, kCall), {stream})};
@@ -63,7 +63,7 @@ elastic_code elastic_scaled_allreduce_async(elastic_context* context, const char
   return guarded([&] {
     require(name, kCall, "name");
     require(work, kCall, "work");
-    *work = new elastic_work{context_of(context).grouped_allreduce_async(
+    *work = new elastic_work{collectives_of(context).grouped_allreduce_async(
         name, tensors_of(tensors, count, kCall), op_of(op, kCall), elastic::Scale(before, after),
         {stream})};
   });
@@ -76,7 +76,7 @@ elastic_code elastic_broadcast_async(elastic_context* context, const char* name,
   return guarded([&] {
     require(work, kCall, "work");
     const elastic::TensorView view = tensor_of(tensor, kCall, "tensor");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = new elastic_work{name != nullptr ? its.broadcast_async(name, view, root_of(root))
                                              : its.broadcast_async(view, root_of(root), {stream})};
   });
@@ -90,7 +90,7 @@ elastic_code elastic_allgather_async(elastic_context* context, const char* name,
     require(work, kCall, "work");
     const elastic::TensorView from = tensor_of(block, kCall, "block");
     const elastic::TensorView to = tensor_of(out, kCall, "out");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
       return name != nullptr ? its.allgather_async(name, from, to)
                              : its.allgather_async(from, to, {stream});
@@ -106,7 +106,7 @@ elastic_code elastic_reduce_scatter_async(elastic_context* context, const char* 
     require(work, kCall, "work");
     const elastic::TensorView from = tensor_of(data, kCall, "data");
     const elastic::TensorView to = tensor_of(out, kCall, "out");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
       return name != nullptr ? its.reduce_scatter_async(name, from, to, op_of(op, kCall))
                              : its.reduce_scatter_async(from, to, op_of(op, kCall), {stream});
@@ -122,7 +122,7 @@ elastic_code elastic_alltoall_async(elastic_context* context, const char* name,
     require(work, kCall, "work");
     const elastic::BlocksView from = blocks_of(blocks, kCall);
     const elastic::TensorView to = tensor_of(out, kCall, "out");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
       return name != nullptr ? its.alltoall_async(name, from, to)
                              : its.alltoall_async(from, to, {stream});
@@ -168,6 +168,12 @@ elastic_code elastic_work_part(const elastic_work* work, size_t* count, size_t* 
     const auto part = result_of<elastic::ScatteredPart>(work, "elastic_work_part");
     fill(count, part.count);
     fill(offset, part.offset);
+  });
+}
+
+elastic_code elastic_work_received(const elastic_work* work, size_t* received) {
+  return guarded([&] {
+    fill(received, result_of<elastic::ReceivedMessage>(work, "elastic_work_received").count);
   });
 }
 

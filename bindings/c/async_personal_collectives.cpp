@@ -14,7 +14,7 @@ elastic_code elastic_gather_async(elastic_context* context, const char* name,
     require(work, kCall, "work");
     const elastic::TensorView from = tensor_of(block, kCall, "block");
     const elastic::TensorView to = tensor_of(out, kCall, "out");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
       return name != nullptr ? its.gather_async(name, from, to, root_of(root))
                              : its.gather_async(from, to, root_of(root), {stream});
@@ -30,7 +30,7 @@ elastic_code elastic_scatter_async(elastic_context* context, const char* name,
     require(work, kCall, "work");
     const elastic::BlocksView from = blocks_of(blocks, kCall);
     const elastic::TensorView to = tensor_of(out, kCall, "out");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
       return name != nullptr ? its.scatter_async(name, from, to, root_of(root))
                              : its.scatter_async(from, to, root_of(root), {stream});
@@ -48,7 +48,7 @@ elastic_code elastic_reduce_async(elastic_context* context, const char* name,
     const elastic::TensorView from = tensor_of(in, kCall, "in");
     const elastic::TensorView to = tensor_of(out, kCall, "out");
     const elastic::ReduceOp by = op_of(op, kCall);
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work =
         new elastic_work{name != nullptr ? its.reduce_async(name, from, to, root_of(root), by)
                                          : its.reduce_async(from, to, root_of(root), by, {stream})};
@@ -64,7 +64,7 @@ elastic_code elastic_scan_async(elastic_context* context, const char* name,
     const elastic::TensorView from = tensor_of(in, kCall, "in");
     const elastic::TensorView to = tensor_of(out, kCall, "out");
     const elastic::ReduceOp by = op_of(op, kCall);
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = new elastic_work{name != nullptr ? its.scan_async(name, from, to, by)
                                              : its.scan_async(from, to, by, {stream})};
   });
@@ -79,7 +79,7 @@ elastic_code elastic_exscan_async(elastic_context* context, const char* name,
     const elastic::TensorView from = tensor_of(in, kCall, "in");
     const elastic::TensorView to = tensor_of(out, kCall, "out");
     const elastic::ReduceOp by = op_of(op, kCall);
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = new elastic_work{name != nullptr ? its.exscan_async(name, from, to, by)
                                              : its.exscan_async(from, to, by, {stream})};
   });
@@ -89,7 +89,7 @@ elastic_code elastic_barrier_async(elastic_context* context, const char* name,
                                    elastic_work** work) {
   return guarded([&] {
     require(work, "elastic_barrier_async", "work");
-    elastic::Context& its = context_of(context);
+    elastic::Collectives& its = collectives_of(context);
     *work = new elastic_work{name != nullptr ? its.barrier_async(name) : its.barrier_async()};
   });
 }

@@ -52,8 +52,8 @@ elastic_code elastic_allreduce(elastic_context* context, const elastic_tensor* i
   constexpr const char* kCall = "elastic_allreduce";
   return guarded([&] {
     fill(contributors,
-         context_of(context).allreduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
-                                       op_of(op, kCall), {stream}));
+         collectives_of(context).allreduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                                           op_of(op, kCall), {stream}));
   });
 }
 
@@ -62,8 +62,8 @@ elastic_code elastic_grouped_allreduce(elastic_context* context, const elastic_t
                                        elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_grouped_allreduce";
   return guarded([&] {
-    fill(contributors, context_of(context).grouped_allreduce(tensors_of(tensors, count, kCall),
-                                                             op_of(op, kCall), {stream}));
+    fill(contributors, collectives_of(context).grouped_allreduce(tensors_of(tensors, count, kCall),
+                                                                 op_of(op, kCall), {stream}));
   });
 }
 
@@ -73,9 +73,9 @@ elastic_code elastic_scaled_allreduce(elastic_context* context, const elastic_te
                                       elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_scaled_allreduce";
   return guarded([&] {
-    fill(contributors,
-         context_of(context).allreduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
-                                       op_of(op, kCall), elastic::Scale(before, after), {stream}));
+    fill(contributors, collectives_of(context).allreduce(
+                           tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                           op_of(op, kCall), elastic::Scale(before, after), {stream}));
   });
 }
 
@@ -85,16 +85,16 @@ elastic_code elastic_scaled_grouped_allreduce(elastic_context* context,
                                               void* stream, elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_scaled_grouped_allreduce";
   return guarded([&] {
-    fill(contributors,
-         context_of(context).grouped_allreduce(tensors_of(tensors, count, kCall), op_of(op, kCall),
-                                               elastic::Scale(before, after), {stream}));
+    fill(contributors, collectives_of(context).grouped_allreduce(
+                           tensors_of(tensors, count, kCall), op_of(op, kCall),
+                           elastic::Scale(before, after), {stream}));
   });
 }
 
 elastic_code elastic_broadcast(elastic_context* context, const elastic_tensor* tensor, int root,
                                void* stream, elastic_contributors* contributors) {
   return guarded([&] {
-    fill(contributors, context_of(context).broadcast(
+    fill(contributors, collectives_of(context).broadcast(
                            tensor_of(tensor, "elastic_broadcast", "tensor"), root, {stream}));
   });
 }
@@ -103,19 +103,19 @@ elastic_code elastic_broadcast_from(elastic_context* context, const elastic_tens
                                     uint64_t root, void* stream,
                                     elastic_contributors* contributors) {
   return guarded([&] {
-    fill(contributors, context_of(context).broadcast_from(
+    fill(contributors, collectives_of(context).broadcast_from(
                            tensor_of(tensor, "elastic_broadcast_from", "tensor"), root, {stream}));
   });
 }
 
 elastic_code elastic_barrier(elastic_context* context, elastic_contributors* contributors) {
-  return guarded([&] { fill(contributors, context_of(context).barrier()); });
+  return guarded([&] { fill(contributors, collectives_of(context).barrier()); });
 }
 
 elastic_code elastic_join(elastic_context* context, int* last_rank,
                           elastic_contributors* contributors) {
   return guarded([&] {
-    elastic::JoinOutcome outcome = context_of(context).join();
+    elastic::JoinOutcome outcome = context_of(context, "elastic_join").join();
     fill(last_rank, outcome.last_rank);
     fill(contributors, std::move(outcome.contributors));
   });
@@ -126,7 +126,7 @@ elastic_code elastic_allgather(elastic_context* context, const elastic_tensor* b
                                elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_allgather";
   return guarded([&] {
-    elastic::GatheredBlocks result = context_of(context).allgather(
+    elastic::GatheredBlocks result = collectives_of(context).allgather(
         tensor_of(block, kCall, "block"), tensor_of(out, kCall, "out"), {stream});
     fill(gathered, result.count);
     fill(contributors, std::move(result.contributors));
@@ -139,8 +139,8 @@ elastic_code elastic_allgather_take(elastic_context* context, const elastic_tens
   constexpr const char* kCall = "elastic_allgather_take";
   return guarded([&] {
     GatheredTaker taker(take, user, kCall);
-    elastic::Contributors its =
-        context_of(context).allgather(tensor_of(block, kCall, "block"), taker.function(), {stream});
+    elastic::Contributors its = collectives_of(context).allgather(tensor_of(block, kCall, "block"),
+                                                                  taker.function(), {stream});
     taker.raise();
     fill(contributors, std::move(its));
   });
@@ -152,7 +152,7 @@ elastic_code elastic_reduce_scatter(elastic_context* context, const elastic_tens
                                     elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_reduce_scatter";
   return guarded([&] {
-    elastic::ScatteredPart part = context_of(context).reduce_scatter(
+    elastic::ScatteredPart part = collectives_of(context).reduce_scatter(
         tensor_of(data, kCall, "data"), tensor_of(out, kCall, "out"), op_of(op, kCall), {stream});
     fill(count, part.count);
     fill(offset, part.offset);

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "arguments.hpp"
 #include "guard.hpp"
@@ -45,12 +47,13 @@ elastic_code elastic_shutdown(void) {
 elastic_code elastic_context_create(const elastic_options* options, elastic_context** context) {
   return guarded([&] {
     require(context, "elastic_context_create", "context");
-    *context = new elastic_context{elastic::Context(values_of(options))};
+    *context = new elastic_context{
+        decltype(elastic_context::value)(std::in_place_type<elastic::Context>, values_of(options))};
   });
 }
 elastic_code elastic_context_shutdown(elastic_context* context) {
   if (context == nullptr) return elastic_shutdown();
-  return guarded([&] { context->context.shutdown(); });
+  return guarded([&] { context_of(context, "elastic_context_shutdown").shutdown(); });
 }
 void elastic_context_destroy(elastic_context* context) {
   delete context;
@@ -58,7 +61,7 @@ void elastic_context_destroy(elastic_context* context) {
 
 elastic_code elastic_get_view(elastic_context* context, elastic_view* view) {
   return guarded([&] {
-    const elastic::Context& its = context_of(context);
+    const elastic::Context& its = context_of(context, "elastic_get_view");
     fill_struct<elastic_view>(view,
                               {sizeof(elastic_view), its.rank(), its.size(), its.local_rank(),
                                its.local_size(), its.generation(), its.id()},
@@ -66,16 +69,26 @@ elastic_code elastic_get_view(elastic_context* context, elastic_view* view) {
   });
 }
 elastic_code elastic_get_members(elastic_context* context, elastic_contributors* members) {
-  return guarded([&] { fill(members, context_of(context).members()); });
+  return guarded([&] {
+    const elastic::Group* const group = group_of(context);
+    fill(members, group != nullptr ? group->members()
+                                   : context_of(context, "elastic_get_members").members());
+  });
 }
 int elastic_rank(elastic_context* context) {
   int rank = -1;
-  (void)guarded([&] { rank = context_of(context).rank(); });
+  (void)guarded([&] {
+    const elastic::Group* const group = group_of(context);
+    rank = group != nullptr ? group->rank() : context_of(context, "elastic_rank").rank();
+  });
   return rank;
 }
 int elastic_size(elastic_context* context) {
   int size = 0;
-  (void)guarded([&] { size = context_of(context).size(); });
+  (void)guarded([&] {
+    const elastic::Group* const group = group_of(context);
+    size = group != nullptr ? group->size() : context_of(context, "elastic_size").size();
+  });
   return size;
 }
 
@@ -83,7 +96,7 @@ elastic_code elastic_allocate(elastic_context* context, size_t bytes,
                               elastic_allocation** allocation) {
   return guarded([&] {
     require(allocation, "elastic_allocate", "allocation");
-    *allocation = new elastic_allocation{context_of(context).allocate(bytes)};
+    *allocation = new elastic_allocation{context_of(context, "elastic_allocate").allocate(bytes)};
   });
 }
 void* elastic_allocation_data(const elastic_allocation* allocation) {

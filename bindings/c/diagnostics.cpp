@@ -39,7 +39,7 @@ double moment_of(elastic::ViewChange::Moment moment) {
 
 elastic_code elastic_get_step_times(elastic_context* context, elastic_step_times* times) {
   return guarded([&] {
-    const elastic::StepTimes its = context_of(context).step_times();
+    const elastic::StepTimes its = context_of(context, "elastic_get_step_times").step_times();
     fill_struct<elastic_step_times>(times,
                                     {sizeof(elastic_step_times), its.steps, time_of(its.latest),
                                      time_of(its.sum), its.compared_commit, its.slowest},
@@ -49,7 +49,8 @@ elastic_code elastic_get_step_times(elastic_context* context, elastic_step_times
 
 elastic_code elastic_get_view_change(elastic_context* context, elastic_view_change* change) {
   return guarded([&] {
-    const elastic::ViewChange its = context_of(context).last_view_change();
+    const elastic::ViewChange its =
+        context_of(context, "elastic_get_view_change").last_view_change();
     fill_struct<elastic_view_change>(
         change,
         {sizeof(elastic_view_change), its.generation, moment_of(its.noticed),
@@ -61,7 +62,7 @@ elastic_code elastic_get_view_change(elastic_context* context, elastic_view_chan
 
 elastic_code elastic_get_tuning(elastic_context* context, elastic_tuning* tuning) {
   return guarded([&] {
-    const elastic::Tuning its = context_of(context).tuning();
+    const elastic::Tuning its = context_of(context, "elastic_get_tuning").tuning();
     fill_struct<elastic_tuning>(
         tuning,
         {sizeof(elastic_tuning), its.generation, its.inside_hosts.latency_us,
@@ -77,7 +78,7 @@ elastic_code elastic_get_algorithm(elastic_context* context, size_t bytes, char*
   constexpr const char* kCall = "elastic_get_algorithm";
   return guarded([&] {
     require(name, kCall, "name");
-    const elastic::Tuning its = context_of(context).tuning();
+    const elastic::Tuning its = context_of(context, kCall).tuning();
     std::string found;
     for (const auto& choice : its.allreduce) {
       found = choice.algorithm;
@@ -90,19 +91,19 @@ elastic_code elastic_get_algorithm(elastic_context* context, size_t bytes, char*
 elastic_code elastic_start_timeline(elastic_context* context, const char* path) {
   return guarded([&] {
     require(path, "elastic_start_timeline", "path");
-    context_of(context).start_timeline(path);
+    context_of(context, "elastic_start_timeline").start_timeline(path);
   });
 }
 
 elastic_code elastic_stop_timeline(elastic_context* context) {
-  return guarded([&] { context_of(context).stop_timeline(); });
+  return guarded([&] { context_of(context, "elastic_stop_timeline").stop_timeline(); });
 }
 
 elastic_code elastic_get_timeline_file(elastic_context* context, char* path, size_t room) {
   constexpr const char* kCall = "elastic_get_timeline_file";
   return guarded([&] {
     require(path, kCall, "path");
-    put_text(context_of(context).timeline_file(), path, room, kCall, "path");
+    put_text(context_of(context, kCall).timeline_file(), path, room, kCall, "path");
   });
 }
 

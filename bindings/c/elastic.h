@@ -12,7 +12,8 @@
  * borrows. Destroying NULL does nothing. A handle must not be used after it was destroyed, nor be
  * destroyed while another call uses it.
  *
- * Contexts. Functions take a context; NULL is the default one, made by elastic_init.
+ * Contexts. Functions take a context; NULL is the default one, made by elastic_init. Collectives
+ * and messages, elastic_rank, elastic_size and elastic_get_members take a group there as well.
  *
  * Threads. As in C++: a context and its collectives may be used from any thread, an elastic_work
  * too. Options, contributors, states and samplers belong to one thread at a time.
@@ -35,7 +36,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to this header. */
-#define ELASTIC_ABI_VERSION 6
+#define ELASTIC_ABI_VERSION 7
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the header that the
  * program was compiled with, or the program may miss functions. */
@@ -126,9 +127,11 @@ typedef struct elastic_view {
   uint64_t worker;     /* this worker, as it appears among contributors */
 } elastic_view;
 ELASTIC_C_API elastic_code elastic_get_view(elastic_context* context, elastic_view* view);
-/* The rank in the present view; -1 while joining, and where there is no context. */
+/* The rank in the present view, or in a group; -1 while joining, for a worker that is not in the
+ * group, and where there is no context. */
 ELASTIC_C_API int elastic_rank(elastic_context* context);
-/* The members of the present view; 0 while joining, and where there is no context. */
+/* The members of the present view, or of a group; 0 while joining, and where there is no context.
+ */
 ELASTIC_C_API int elastic_size(elastic_context* context);
 
 /* ---- tensors -----------------------------------------------------------------------------------
@@ -207,8 +210,8 @@ ELASTIC_C_API const uint64_t* elastic_contributors_workers(
     const elastic_contributors* contributors);
 /* Generation of the view in which the call was completed. */
 ELASTIC_C_API uint64_t elastic_contributors_generation(const elastic_contributors* contributors);
-/* The members of the present view, all of one moment; none while joining. Since ELASTIC_ABI_VERSION
- * 2. */
+/* The members of the present view, or of a group, all of one moment; none while joining. Since
+ * ELASTIC_ABI_VERSION 2. */
 ELASTIC_C_API elastic_code elastic_get_members(elastic_context* context,
                                                elastic_contributors* members);
 
@@ -282,8 +285,8 @@ ELASTIC_C_API elastic_code elastic_scaled_grouped_allreduce(
 /* ---- collectives whose result differs by rank (since ELASTIC_ABI_VERSION 4) --------------------
  */
 
-/* The root of a collective: a worker, one of elastic_contributors_workers, or where `worker` is 0
- * the rank in the present view. */
+/* The root of a collective, or the other worker of a message: a worker, one of
+ * elastic_contributors_workers, or where `worker` is 0 the rank in the present view. */
 typedef struct elastic_root {
   int rank;
   uint64_t worker;
@@ -464,6 +467,76 @@ ELASTIC_C_API elastic_code elastic_wait_any(const elastic_work* const* works, si
                                             size_t* index);
 /* Waits until all are complete, and returns the code of the first, in their order, that failed. */
 ELASTIC_C_API elastic_code elastic_wait_all(const elastic_work* const* works, size_t count);
+
+/* ---- messages (since ELASTIC_ABI_VERSION 7) ----------------------------------------------------
+ */
+
+/* Sends a tensor in host memory to another member, which receives it by elastic_recv with the same
+ * tag: see Context::send. Nothing is buffered: the call returns when the message is there. Messages
+ * from one member to another with one tag keep their order. ELASTIC_ROOT_LOST if the other one is
+ * no member, or leaves the job before the message is complete. The contributors are the two. */
+ELASTIC_C_API elastic_code elastic_send(elastic_context* context, const elastic_tensor* tensor,
+                                        elastic_root to, int tag,
+                                        elastic_contributors* contributors);
+/* Receives a message into `out`, which has its type and room for it. *received: the elements of the
+ * message; may be NULL. */
+ELASTIC_C_API elastic_code elastic_recv(elastic_context* context, const elastic_tensor* out,
+                                        elastic_root from, int tag, size_t* received,
+                                        elastic_contributors* contributors);
+/* Start a message. The tensor must live, and stay as it is, until *work is complete. */
+ELASTIC_C_API elastic_code elastic_send_async(elastic_context* context,
+                                              const elastic_tensor* tensor, elastic_root to,
+                                              int tag, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_recv_async(elastic_context* context, const elastic_tensor* out,
+                                              elastic_root from, int tag, elastic_work** work);
+/* The elements of the message that a complete elastic_recv_async has received.
+ * ELASTIC_INVALID_ARGUMENT for other operations, and before it is complete. */
+ELASTIC_C_API elastic_code elastic_work_received(const elastic_work* work, size_t* received);
+
+/* ---- groups (since ELASTIC_ABI_VERSION 7) ------------------------------------------------------
+ */
+
+/* elastic::Group: some of the members, with collectives and messages of their own, among which
+ * ranks, roots and contributors are those in the group. A group is given to these functions in the
+ * place of a context: elastic_allreduce(group, ...). Those that are for a context alone, such as
+ * elastic_run, elastic_join, elastic_step_group_create and elastic_minloc, refuse it with
+ * ELASTIC_INVALID_ARGUMENT. A handle must not be used after its context was destroyed. */
+typedef struct elastic_context elastic_group;
+/* Frees the handle. The group itself lives as long as the context, and the same rule gives it
+ * again. */
+ELASTIC_C_API void elastic_group_destroy(elastic_group* group);
+/* The rule in words, such as "per host"; NULL for a context. Valid as long as the context. */
+ELASTIC_C_API const char* elastic_group_name(const elastic_group* group);
+
+/* Make a group by a rule (elastic::GroupRule), which is applied to the members of `context`. If
+ * that is a group, *group is a group within it. Between the joins of workers a group loses the
+ * members that leave, and nothing else changes.
+ *
+ * The members on this worker's host, and those with its rank among the members on their host. */
+ELASTIC_C_API elastic_code elastic_group_per_host(elastic_context* context, elastic_group** group);
+ELASTIC_C_API elastic_code elastic_group_across_hosts(elastic_context* context,
+                                                      elastic_group** group);
+/* The ranks first, first + step, first + 2 * step and so on. */
+ELASTIC_C_API elastic_code elastic_group_every(elastic_context* context, int step, int first,
+                                               elastic_group** group);
+/* `count` ranks or workers, as far as they are members. */
+ELASTIC_C_API elastic_code elastic_group_ranks(elastic_context* context, const int* ranks,
+                                               size_t count, elastic_group** group);
+ELASTIC_C_API elastic_code elastic_group_workers(elastic_context* context, const uint64_t* workers,
+                                                 size_t count, elastic_group** group);
+/* Sets chosen[i] to 1 for the members that are in the group of the worker `self`; all of its
+ * `count` elements are 0 before. Members come in rank order; `hosts` has a number that is the same
+ * for those on one host. It must give the same group on all members of the group, so it may depend
+ * on its arguments alone, and must call no function with a context or a group. A code other than
+ * ELASTIC_OK is the result of the call that has applied the rule. */
+typedef elastic_code (*elastic_choose_members)(void* user, const uint64_t* workers,
+                                               const int* hosts, size_t count, uint64_t self,
+                                               unsigned char* chosen);
+/* Rules of one name are the same rule: the function that came first is used, on any thread, as long
+ * as the context lives. */
+ELASTIC_C_API elastic_code elastic_group_by(elastic_context* context, const char* name,
+                                            elastic_choose_members choose, void* user,
+                                            elastic_group** group);
 
 /* ---- the gradients of a step as one unit (since ELASTIC_ABI_VERSION 5) -------------------------
  */

@@ -20,7 +20,8 @@ elastic_code elastic_finite_check_create(elastic_context* context, const char* c
     for (size_t i = 0; i < count; ++i) {
       named.push_back({names[i], tensor_of(gradients + i, kCall, "gradient")});
     }
-    *check = new elastic_finite_check{elastic::FiniteCheck(context_of(context), std::move(named))};
+    *check = new elastic_finite_check{
+        elastic::FiniteCheck(context_of(context, kCall), std::move(named))};
   });
 }
 void elastic_finite_check_destroy(elastic_finite_check* check) {
@@ -59,7 +60,7 @@ elastic_code elastic_cast_allreduce(elastic_context* context, const elastic_cast
            checked<elastic::DType>(tensors[i].wire_dtype, ELASTIC_BOOL, kCall, "wire type"),
            tensors[i].scale});
     }
-    fill(contributors, context_of(context).cast_allreduce(cast, op_of(op, kCall), {stream}));
+    fill(contributors, collectives_of(context).cast_allreduce(cast, op_of(op, kCall), {stream}));
   });
 }
 
@@ -68,7 +69,7 @@ elastic_code elastic_compressor_create(elastic_context* context, const char* com
   constexpr const char* kCall = "elastic_compressor_create";
   return guarded([&] {
     require(compressor, kCall, "compressor");
-    elastic::Context& its = context_of(context);
+    elastic::Context& its = context_of(context, kCall);
     elastic::Compression chosen = its.compression();
     if (compression != nullptr) {
       const auto found = elastic::find_compression(compression);
@@ -163,7 +164,7 @@ elastic_code elastic_global_batch_create(elastic_context* context, elastic_sampl
         .batch = batch,
         .virtual_workers = virtual_workers};
     *batches = new elastic_global_batch{
-        elastic::GlobalBatch(context_of(context), sampler->value, options)};
+        elastic::GlobalBatch(context_of(context, kCall), sampler->value, options)};
   });
 }
 void elastic_global_batch_destroy(elastic_global_batch* batches) {
@@ -229,7 +230,7 @@ elastic_code elastic_average_by_samples(elastic_context* context, const elastic_
   constexpr const char* kCall = "elastic_average_by_samples";
   return guarded([&] {
     const auto views = tensors_of(sums, count, kCall);
-    const auto average = elastic::average_by_samples(context_of(context), views, samples);
+    const auto average = elastic::average_by_samples(context_of(context, kCall), views, samples);
     fill(total, average.samples);
     fill(contributors, average.contributors);
   });

@@ -4,10 +4,13 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/error.hpp>
+#include <elastic/group.hpp>
 #include <elastic/interrupt.hpp>
 #include <elastic/step_group.hpp>
 #include <elastic/training.hpp>
@@ -20,8 +23,9 @@ struct elastic_options {
   elastic::Options values;
 };
 
+/// A context of the program's own, or a group, which belongs to its context.
 struct elastic_context {
-  elastic::Context context;
+  std::variant<elastic::Context, elastic::Group*> value;
 };
 
 struct elastic_allocation {
@@ -36,7 +40,7 @@ struct elastic_work {
   elastic::Work value;
   // Besides the contributors, if the operation has one.
   std::variant<std::monostate, elastic::Pending<elastic::GatheredBlocks>,
-               elastic::Pending<elastic::ScatteredPart>>
+               elastic::Pending<elastic::ScatteredPart>, elastic::Pending<elastic::ReceivedMessage>>
       result = {};
 };
 
@@ -112,9 +116,30 @@ struct elastic_state {
 
 namespace elastic::c {
 
+/// The group that `handle` is; null if it is a context.
+inline Group* group_of(const elastic_context* handle) {
+  if (handle == nullptr) return nullptr;
+  Group* const* const group = std::get_if<Group*>(&handle->value);
+  return group != nullptr ? *group : nullptr;
+}
+
 /// The context that `handle` stands for: NULL for the default one.
-inline Context& context_of(elastic_context* handle) {
-  return handle != nullptr ? handle->context : context();
+/// \throws Error kInvalidArgument: it is a group, which `call` does not take.
+inline Context& context_of(elastic_context* handle, const char* call) {
+  if (handle == nullptr) return context();
+  if (const Group* const group = group_of(handle)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(call) + ": it is for a context, not for the group '" + group->name() +
+                    "'; give the context that the group is of");
+  }
+  return std::get<Context>(handle->value);
+}
+
+/// The collectives of the context or group that `handle` stands for.
+inline Collectives& collectives_of(elastic_context* handle) {
+  if (handle == nullptr) return context();
+  if (Group* const group = group_of(handle)) return *group;
+  return std::get<Context>(handle->value);
 }
 
 }  // namespace elastic::c

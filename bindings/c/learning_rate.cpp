@@ -96,7 +96,7 @@ elastic_code elastic_learning_rate_create(elastic_context* context,
     if (rule != nullptr) options.rule = choice_of(elastic::kScalingRules, rule, kCall, "rule");
     options.policy = policy != nullptr
                          ? choice_of(elastic::kResizePolicies, policy, kCall, "policy")
-                         : context_of(context).resize_policy();
+                         : context_of(context, kCall).resize_policy();
     if (ramp_steps != 0) options.ramp_steps = ramp_steps;
     options.momentum = momentum;
     *learning_rate = new elastic_learning_rate{elastic::LearningRate(options)};

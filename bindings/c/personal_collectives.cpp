@@ -13,7 +13,7 @@ elastic_code elastic_alltoall(elastic_context* context, const elastic_blocks* bl
                               size_t* counts, size_t room, elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_alltoall";
   return guarded([&] {
-    elastic::GatheredBlocks result = context_of(context).alltoall(
+    elastic::GatheredBlocks result = collectives_of(context).alltoall(
         blocks_of(blocks, kCall), tensor_of(out, kCall, "out"), {stream});
     fill(gathered, result.count);
     fill_counts(counts, room, result.counts);
@@ -28,7 +28,7 @@ elastic_code elastic_alltoall_take(elastic_context* context, const elastic_block
   return guarded([&] {
     GatheredTaker taker(take, user, kCall);
     elastic::Contributors its =
-        context_of(context).alltoall(blocks_of(blocks, kCall), taker.function(), {stream});
+        collectives_of(context).alltoall(blocks_of(blocks, kCall), taker.function(), {stream});
     taker.raise();
     fill(contributors, std::move(its));
   });
@@ -40,7 +40,7 @@ elastic_code elastic_gather(elastic_context* context, const elastic_tensor* bloc
                             elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_gather";
   return guarded([&] {
-    elastic::GatheredBlocks result = context_of(context).gather(
+    elastic::GatheredBlocks result = collectives_of(context).gather(
         tensor_of(block, kCall, "block"), tensor_of(out, kCall, "out"), root_of(root), {stream});
     fill(gathered, result.count);
     fill_counts(counts, room, result.counts);
@@ -54,7 +54,7 @@ elastic_code elastic_gather_take(elastic_context* context, const elastic_tensor*
   constexpr const char* kCall = "elastic_gather_take";
   return guarded([&] {
     GatheredTaker taker(take, user, kCall);
-    elastic::Contributors its = context_of(context).gather(
+    elastic::Contributors its = collectives_of(context).gather(
         tensor_of(block, kCall, "block"), root_of(root), taker.function(), {stream});
     taker.raise();
     fill(contributors, std::move(its));
@@ -66,7 +66,7 @@ elastic_code elastic_scatter(elastic_context* context, const elastic_blocks* blo
                              size_t* count, size_t* offset, elastic_contributors* contributors) {
   constexpr const char* kCall = "elastic_scatter";
   return guarded([&] {
-    elastic::ScatteredPart part = context_of(context).scatter(
+    elastic::ScatteredPart part = collectives_of(context).scatter(
         blocks_of(blocks, kCall), tensor_of(out, kCall, "out"), root_of(root), {stream});
     fill(count, part.count);
     fill(offset, part.offset);
@@ -80,8 +80,8 @@ elastic_code elastic_reduce(elastic_context* context, const elastic_tensor* in,
   constexpr const char* kCall = "elastic_reduce";
   return guarded([&] {
     fill(contributors,
-         context_of(context).reduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
-                                    root_of(root), op_of(op, kCall), {stream}));
+         collectives_of(context).reduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                                        root_of(root), op_of(op, kCall), {stream}));
   });
 }
 
@@ -91,8 +91,8 @@ elastic_code elastic_scan(elastic_context* context, const elastic_tensor* in,
   constexpr const char* kCall = "elastic_scan";
   return guarded([&] {
     fill(contributors,
-         context_of(context).scan(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
-                                  op_of(op, kCall), {stream}));
+         collectives_of(context).scan(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                                      op_of(op, kCall), {stream}));
   });
 }
 
@@ -102,7 +102,7 @@ elastic_code elastic_exscan(elastic_context* context, const elastic_tensor* in,
   constexpr const char* kCall = "elastic_exscan";
   return guarded([&] {
     fill(contributors,
-         context_of(context).exscan(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
-                                    op_of(op, kCall), {stream}));
+         collectives_of(context).exscan(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                                        op_of(op, kCall), {stream}));
   });
 }

@@ -8,7 +8,8 @@ using namespace elastic::c;
 elastic_code elastic_step_group_create(elastic_context* context, elastic_step_group** group) {
   return guarded([&] {
     require(group, "elastic_step_group_create", "group");
-    *group = new elastic_step_group{elastic::StepGroup(context_of(context))};
+    *group = new elastic_step_group{
+        elastic::StepGroup(context_of(context, "elastic_step_group_create"))};
   });
 }
 void elastic_step_group_destroy(elastic_step_group* group) {

@@ -151,8 +151,9 @@ elastic_code elastic_run(elastic_context* context, elastic_state* state,
     require(state, "elastic_run", "state");
     require(reinterpret_cast<const void*>(body), "elastic_run", "body");
     const elastic::RunOutcome how = loading(*state, [&] {
-      return context_of(context).run(
-          state->value, [&] { call_back("the body of elastic_run", [&] { return body(user); }); });
+      return context_of(context, "elastic_run").run(state->value, [&] {
+        call_back("the body of elastic_run", [&] { return body(user); });
+      });
     });
     if (outcome != nullptr) *outcome = static_cast<elastic_run_outcome>(how);
   });

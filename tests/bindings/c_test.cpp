@@ -83,6 +83,27 @@ TEST(CInterface, CommitsAStepTogetherThroughADeath) {
   EXPECT_EQ(lines(job.output(), "steps are right").size(), 2U) << job.output();
 }
 
+TEST(CInterface, HasGroupsAndMessages) {
+  LaunchedJob job;
+  job.start({"-np", "5", C_GROUPS});
+  EXPECT_EQ(job.launcher().wait(kLong), 0) << job.output();
+  EXPECT_EQ(lines(job.output(), "groups are right").size(), 5U) << job.output();
+}
+
+TEST(CInterface, HasGroupsOfAContext) {
+  LaunchedJob job;
+  job.start({"-np", "4", C_GROUPS, "context"});
+  EXPECT_EQ(job.launcher().wait(kLong), 0) << job.output();
+  EXPECT_EQ(lines(job.output(), "groups are right").size(), 4U) << job.output();
+}
+
+TEST(CInterface, GroupsAndMessagesLoseAWorker) {
+  LaunchedJob job;
+  job.start({"-np", "5", "--min-np", "1", "--max-restarts", "0", C_GROUPS, "die"});
+  (void)job.launcher().wait(kLong);
+  EXPECT_EQ(lines(job.output(), "groups are right").size(), 4U) << job.output();
+}
+
 TEST(CInterface, EndsAWaitWhenItsCheckSaysSo) {
   LaunchedJob job;
   const std::string file = job.folder() / "interrupted";
