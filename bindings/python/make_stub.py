@@ -21,6 +21,8 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from typing_extensions import Buffer
 
+from elastic.pending import Pending
+
 class _DLPack(Protocol):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -45,7 +47,8 @@ _TYPES = (
     (r"\b(tensors|sums|gradient_sum|parameters): Sequence\b(?!\[)", r"\1: Sequence[Tensor]"),
     (r"\btotal: Sequence\[float\]", r"total: Sequence[float] | NDArray[numpy.float64]"),
     (r"\bout: Tensor = None", r"out: Tensor | None = None"),
-    (r"\broot: Root\b", r"root: int | Root"),
+    (r"\b(root|to|source): Root\b", r"\1: int | Root"),
+    (r"(recv_async\(.*) -> object:", r"\1 -> Pending[ReceivedMessage]:"),
     (r"(_(?:allgather|alltoall|gather)\(.*) -> tuple:", r"\1 -> tuple[Any, list[int], Contributors]:"),
     (r"(_(?:allgather|alltoall|gather)_into\(.*) -> tuple:", r"\1 -> tuple[int, list[int], Contributors]:"),
     (r"(_(?:reduce_scatter|scatter)\(.*) -> tuple:", r"\1 -> tuple[Any, int, Contributors]:"),

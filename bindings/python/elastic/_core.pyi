@@ -4,6 +4,8 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from typing_extensions import Buffer
 
+from elastic.pending import Pending
+
 class _DLPack(Protocol):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -291,6 +293,55 @@ class Collectives:
     def barrier_async(self, *, name: str | None = None) -> Work:
         """
         Starts a barrier, and returns its Work: in program order, or under a name.
+        """
+
+    def send(self, tensor: Tensor, to: int | Root, tag: int = 0) -> Contributors:
+        """
+        Sends an array to another member, which receives it by ``recv`` with the same tag.
+
+        Messages from one member to another with one tag keep their order; others overtake each other.
+        Nothing is buffered: the call returns when the message is there, so two members that send to each
+        other at once use ``send_async`` or ``recv_async``. Each message costs a barrier of the job.
+
+        Args:
+            tensor: a contiguous array in host memory.
+            to: a rank, or Root.worker(...).
+            tag: a number by which the other member tells messages apart.
+
+        Returns:
+            The Contributors: the two workers.
+
+        Raises:
+            RootLostError: the other one is no member, or left the job before the message was complete.
+            MismatchError: the element types differ; on both.
+            InvalidArgumentError: there is no such rank, or it is this worker.
+        """
+
+    def recv(self, out: Tensor, source: int | Root, tag: int = 0) -> ReceivedMessage:
+        """
+        Receives a message that another member sends by ``send`` with the same tag.
+
+        Args:
+            out: an array of the element type of the message, with room for it. The rest stays as it is.
+            source: the rank that sends, or Root.worker(...).
+            tag: that of the sender.
+
+        Returns:
+            The ReceivedMessage: its count of elements, and the two workers.
+
+        Raises:
+            InvalidArgumentError: as ``send``, and if there is no room for the message, which is lost then.
+            RootLostError, MismatchError: as ``send``.
+        """
+
+    def send_async(self, tensor: Tensor, to: int | Root, tag: int = 0) -> Work:
+        """
+        Starts a ``send``, and returns its Work. The array stays as it is until that is complete.
+        """
+
+    def recv_async(self, out: Tensor, source: int | Root, tag: int = 0) -> Pending[ReceivedMessage]:
+        """
+        Starts a ``recv``, and returns its Pending, whose ``wait`` returns the ReceivedMessage.
         """
 
 class Context(Collectives):
@@ -668,6 +719,68 @@ def exscan_async(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, out: Tensor | None
 def barrier_async(*, name: str | None = None) -> Work:
     """
     Starts a barrier, and returns its Work: in program order, or under a name.
+    """
+
+class ReceivedMessage:
+    """A message that has come into an array of the caller, at its beginning."""
+
+    @property
+    def count(self) -> int:
+        """The elements of the message."""
+
+    @property
+    def contributors(self) -> Contributors:
+        """The two workers."""
+
+    def __repr__(self) -> str: ...
+
+def send(tensor: Tensor, to: int | Root, tag: int = 0) -> Contributors:
+    """
+    Sends an array to another member, which receives it by ``recv`` with the same tag.
+
+    Messages from one member to another with one tag keep their order; others overtake each other.
+    Nothing is buffered: the call returns when the message is there, so two members that send to each
+    other at once use ``send_async`` or ``recv_async``. Each message costs a barrier of the job.
+
+    Args:
+        tensor: a contiguous array in host memory.
+        to: a rank, or Root.worker(...).
+        tag: a number by which the other member tells messages apart.
+
+    Returns:
+        The Contributors: the two workers.
+
+    Raises:
+        RootLostError: the other one is no member, or left the job before the message was complete.
+        MismatchError: the element types differ; on both.
+        InvalidArgumentError: there is no such rank, or it is this worker.
+    """
+
+def recv(out: Tensor, source: int | Root, tag: int = 0) -> ReceivedMessage:
+    """
+    Receives a message that another member sends by ``send`` with the same tag.
+
+    Args:
+        out: an array of the element type of the message, with room for it. The rest stays as it is.
+        source: the rank that sends, or Root.worker(...).
+        tag: that of the sender.
+
+    Returns:
+        The ReceivedMessage: its count of elements, and the two workers.
+
+    Raises:
+        InvalidArgumentError: as ``send``, and if there is no room for the message, which is lost then.
+        RootLostError, MismatchError: as ``send``.
+    """
+
+def send_async(tensor: Tensor, to: int | Root, tag: int = 0) -> Work:
+    """
+    Starts a ``send``, and returns its Work. The array stays as it is until that is complete.
+    """
+
+def recv_async(out: Tensor, source: int | Root, tag: int = 0) -> Pending[ReceivedMessage]:
+    """
+    Starts a ``recv``, and returns its Pending, whose ``wait`` returns the ReceivedMessage.
     """
 
 class GroupRule:

@@ -20,6 +20,7 @@ void bind_root(nb::module_& module);
 void bind_gathered_reductions(nb::module_& module, ContextClass& context);
 void bind_personal_collectives(nb::module_& module, CollectivesClass& context);
 void bind_async_collectives(nb::module_& module, CollectivesClass& context);
+void bind_messages(nb::module_& module, CollectivesClass& members);
 void bind_work(nb::module_& module);
 void bind_step_group(nb::module_& module);
 void bind_group(nb::module_& module, ContextClass& context);

@@ -36,6 +36,7 @@ NB_MODULE(_core, module) {
   python::bind_gathered_reductions(module, context);
   python::bind_personal_collectives(module, collectives);
   python::bind_async_collectives(module, collectives);
+  python::bind_messages(module, collectives);
   python::bind_group(module, context);
   python::bind_training(module);
   python::bind_finite_check(module);
