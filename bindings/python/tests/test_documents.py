@@ -88,13 +88,17 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
 
 
 def test_programs_in_groups_md(tmp_path: pathlib.Path) -> None:
-    whole, rule = blocks("docs/groups.md")
+    whole, rule, messages = blocks("docs/groups.md")
     last = "elastic.shutdown()\n"
     assert whole.endswith(last)
     program = tmp_path / "groups.py"
     program.write_text(whole.replace(last, f"{rule}assert group.allreduce(1) == 2\n{last}"))
     output = run_example(program)
     assert output.count("sum 3.0 in per host") == 2, output
+    program.write_text(messages)
+    output = run_example(program, workers=3)
+    for rank in range(3):
+        assert f"rank {rank} got 500 numbers of rank {(rank + 2) % 3}.0" in output, output
 
 
 def test_every_program_in_the_documents_has_a_test() -> None:

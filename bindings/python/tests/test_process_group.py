@@ -60,10 +60,6 @@ def collectives() -> None:
         dist.broadcast(tensor, n)
     with pytest.raises(elastic.MismatchError, match="different roots, or tensors of different"):
         dist.broadcast(tensor, 0 if rank == 0 else 1)
-    with pytest.raises(NotImplementedError, match="'elastic' has no send"):
-        dist.send(tensor, (rank + 1) % n)
-    with pytest.raises(NotImplementedError, match="'elastic' has no .*(batch_isend_irecv|send)"):
-        dist.batch_isend_irecv([dist.P2POp(dist.isend, tensor, (rank + 1) % n)])
     with pytest.raises((ValueError, RuntimeError), match="monitored_barrier"):  # PyTorch's own
         dist.monitored_barrier()
     bits = torch.full((1,), 1 << rank)

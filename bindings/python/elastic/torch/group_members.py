@@ -94,6 +94,29 @@ class GroupMembers:
                 f"the present numbers of torch.distributed.get_rank() ({error})"
             ) from None
 
+    def peer(self, call: str, rank: int) -> elastic.Root:
+        """The worker that the program means by the other rank of a message."""
+        if not self.has(rank):
+            raise elastic.InvalidArgumentError(
+                f"{call}: {rank} is no rank{self._among()}; there are {len(self.last)}"
+            )
+        return self.root(rank)
+
+    @contextlib.contextmanager
+    def errors_of_peer(self, call: str, rank: int) -> Iterator[None]:
+        """Errors of a message get texts that a program with ranks understands."""
+        try:
+            yield
+        except elastic.RootLostError as error:
+            self.ask()
+            raise elastic.RootLostError(
+                f"{call}: the worker with rank {rank}{self._among()} is lost; go on with the present "
+                f"numbers of torch.distributed.get_rank() ({error})"
+            ) from None
+
+    def _among(self) -> str:
+        return "" if self._on is elastic._core else " of the group"
+
 
 def wrong_size(call: str, expected: int, contributed: int) -> elastic.Error:
     return elastic.InvalidArgumentError(

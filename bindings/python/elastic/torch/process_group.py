@@ -12,6 +12,8 @@ import torch.distributed as dist
 import elastic
 from elastic.torch.group_blocks import BlockCollectives
 from elastic.torch.group_members import GroupMembers
+from elastic.torch.group_messages import Messages
+from elastic.torch.group_tensors import in_place
 from elastic.torch.group_work import Part, complete, is_asynchronous, started
 
 #: What torch.distributed reduces with, by its name there.
@@ -35,9 +37,6 @@ _BY_VALUE = {
 _LACKING = (
     "all_to_all_single_coalesced",
     "monitored_barrier",
-    "recv",
-    "recv_anysource",
-    "send",
     "split_group",
 )
 
@@ -79,7 +78,7 @@ class _Store(dist.Store):
 _STORE = _Store()
 
 
-class ProcessGroup(BlockCollectives, dist.ProcessGroup):
+class ProcessGroup(BlockCollectives, Messages, dist.ProcessGroup):
     """All members of the job, or some of them. An operation is complete when its call returns, unless
     the program asked for an asynchronous one.
 
@@ -124,9 +123,14 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
         """Called by ``destroy_process_group``. The worker stays in the job, so that a group can be
         made again, until the program ends."""
 
+    #: What PyTorch asks of a backend: ``batch_isend_irecv`` begins each message by itself.
+    supports_coalescing = False
+    supports_splitting = False
+    _supports_time_estimate = False
+
     def _get_backend(self, device: torch.device) -> Any:
-        """Called by ``batch_isend_irecv``, which would send."""
-        raise _lacks("backend for a device of its own, nor batch_isend_irecv")
+        """The backend for a device: this group takes tensors of all of them."""
+        return self
 
     def _set_group_name(self, name: str) -> None:
         self._group_name = name
@@ -138,7 +142,7 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
         operation = _operation(opts)
-        _in_place(tensors, "all_reduce")
+        in_place(tensors, "all_reduce")
         if is_asynchronous(opts):
             with torch.no_grad():
                 work = self._on.grouped_allreduce_async(tensors, operation)
@@ -160,7 +164,7 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
 
     def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> Any:
         root = opts.rootRank
-        given = _in_place(tensors, "broadcast")
+        given = in_place(tensors, "broadcast")
         if is_asynchronous(opts):
             return started([self._copying(root, tensor) for tensor in given], tensors, opts)
         with torch.no_grad(), self._named.errors_of_root("broadcast", root):
@@ -180,7 +184,7 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Any:
         operation = _operation(opts)
-        given = _in_place(tensors, "reduce")
+        given = in_place(tensors, "reduce")
         parts = [self._reducing(opts.rootRank, tensor, operation) for tensor in given]
         return started(parts, tensors, opts)
 
@@ -246,8 +250,8 @@ class ProcessGroup(BlockCollectives, dist.ProcessGroup):
 def _lacks(what: str) -> NotImplementedError:
     return NotImplementedError(
         f"the process group 'elastic' has no {what}; it has all_reduce, broadcast, reduce, all_gather, "
-        "reduce_scatter, all_to_all, gather, scatter, their forms for one tensor and for objects, and "
-        "barrier"
+        "reduce_scatter, all_to_all, gather, scatter, their forms for one tensor and for objects, send, "
+        "recv and barrier"
     )
 
 
@@ -274,16 +278,6 @@ def _operation(opts: Any) -> elastic.ReduceOp:
             f"the process group 'elastic' has no reduction {name}; it has {', '.join(_OPERATIONS)}"
         )
     return operation
-
-
-def _in_place(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
-    for tensor in tensors:
-        if not tensor.is_contiguous():
-            raise elastic.InvalidArgumentError(
-                f"{call}: the tensor of shape {tuple(tensor.shape)} is not contiguous; give "
-                "tensor.contiguous()"
-            )
-    return list(tensors)
 
 
 def _make_process_group(opts: Any, backend_options: Any = None) -> ProcessGroup:
