@@ -12,9 +12,19 @@
 namespace elastic {
 
 /// The names of the reductions in messages, by their numbers.
-inline constexpr std::array kReduceOpNames = {"sum",         "average",    "min",         "max",
-                                              "product",     "bit and",    "bit or",      "bit xor",
-                                              "logical and", "logical or", "logical xor", "adasum"};
+inline constexpr std::array kReduceOpNames = {"sum",
+                                              "average",
+                                              "min",
+                                              "max",
+                                              "product",
+                                              "bit and",
+                                              "bit or",
+                                              "bit xor",
+                                              "logical and",
+                                              "logical or",
+                                              "logical xor",
+                                              "adasum",
+                                              "hierarchical adasum"};
 static_assert(kReduceOpNames.size() == kReduceOps.size());
 
 constexpr const char* reduce_op_name(ReduceOp op) {
@@ -28,10 +38,13 @@ constexpr bool is_bitwise(ReduceOp op) {
 constexpr bool is_logical(ReduceOp op) {
   return op == ReduceOp::kLogicalAnd || op == ReduceOp::kLogicalOr || op == ReduceOp::kLogicalXor;
 }
+constexpr bool is_adasum(ReduceOp op) {
+  return op == ReduceOp::kAdasum || op == ReduceOp::kHierarchicalAdasum;
+}
 /// Whether an element of the result depends on the same element of the contributions alone, so that
 /// any part of a tensor can be reduced by itself.
 constexpr bool is_elementwise(ReduceOp op) {
-  return op != ReduceOp::kAdasum;
+  return !is_adasum(op);
 }
 
 constexpr bool is_float(DType dtype) {
@@ -49,7 +62,7 @@ inline std::string refusal(ReduceOp op, DType dtype) {
     return std::string(dtype_name(dtype)) + " has no " + reduce_op_name(op) +
            ": take whole numbers, or a logical operation for whether elements are not 0";
   }
-  if (op == ReduceOp::kAdasum && !is_float(dtype)) {
+  if (is_adasum(op) && !is_float(dtype)) {
     return std::string("Adasum takes f16, bf16, f32 and f64, and this is ") + dtype_name(dtype);
   }
   return {};

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-/// Adasum as its paper states it, on whole vectors in double: what the halves and levels of the
-/// library have to come to. Written without them.
+/// Adasum as its paper states it, flat and hierarchical, on whole vectors in double: what the
+/// halves and levels of the library have to come to. Written without them.
 namespace elastic::adasum_model {
 
 using Vector = std::vector<double>;
@@ -41,6 +41,25 @@ inline Vector of_all(std::vector<Vector> vectors) {
     vectors = std::move(next);
   }
   return vectors.front();
+}
+
+/// Combines the averages of hosts, in the order of their first ranks. `hosts`: equal numbers for
+/// ranks of one host.
+inline Vector of_hosts(const std::vector<Vector>& vectors, const std::vector<int>& hosts) {
+  std::vector<Vector> averages;
+  for (std::size_t first = 0; first < hosts.size(); ++first) {
+    if (std::find(hosts.begin(), hosts.end(), hosts[first]) - hosts.begin() !=
+        static_cast<std::ptrdiff_t>(first)) {
+      continue;
+    }
+    Vector& average = averages.emplace_back(vectors[first].size());
+    const auto ranks = static_cast<double>(std::count(hosts.begin(), hosts.end(), hosts[first]));
+    for (std::size_t rank = first; rank < hosts.size(); ++rank) {
+      if (hosts[rank] != hosts[first]) continue;
+      for (std::size_t i = 0; i < average.size(); ++i) average[i] += vectors[rank][i] / ranks;
+    }
+  }
+  return of_all(std::move(averages));
 }
 
 inline double greatest_magnitude(const std::vector<Vector>& vectors) {

@@ -47,7 +47,7 @@ inline std::vector<TensorView> tensors_of(const elastic_tensor* tensors, size_t 
 }
 
 inline ReduceOp op_of(elastic_op op, const char* call) {
-  return checked<ReduceOp>(op, ELASTIC_ADASUM, call, "operation");
+  return checked<ReduceOp>(op, ELASTIC_HIERARCHICAL_ADASUM, call, "operation");
 }
 
 inline Root root_of(elastic_root root) {

@@ -16,7 +16,9 @@ static_assert(elastic::kDTypes.size() == ELASTIC_BOOL + 1);
 static_assert(static_cast<int>(elastic::ReduceOp::kProduct) == ELASTIC_PRODUCT);
 static_assert(static_cast<int>(elastic::ReduceOp::kLogicalXor) == ELASTIC_LOGICAL_XOR);
 static_assert(static_cast<int>(elastic::ReduceOp::kAdasum) == ELASTIC_ADASUM);
-static_assert(elastic::kReduceOps.size() == ELASTIC_ADASUM + 1);
+static_assert(static_cast<int>(elastic::ReduceOp::kHierarchicalAdasum) ==
+              ELASTIC_HIERARCHICAL_ADASUM);
+static_assert(elastic::kReduceOps.size() == ELASTIC_HIERARCHICAL_ADASUM + 1);
 static_assert(static_cast<int>(elastic::Device::Kind::kCuda) == ELASTIC_CUDA);
 
 }  // namespace

@@ -84,7 +84,9 @@ enum {
   ELASTIC_LOGICAL_AND = 8,
   ELASTIC_LOGICAL_OR = 9,
   ELASTIC_LOGICAL_XOR = 10,
-  ELASTIC_ADASUM = 11
+  ELASTIC_ADASUM = 11,
+  /* Since ELASTIC_ABI_VERSION 7: the adaptive sum of the averages of the hosts. */
+  ELASTIC_HIERARCHICAL_ADASUM = 12
 };
 
 typedef int elastic_device;

@@ -281,6 +281,7 @@ Function loop(ReduceOp op, Store store) {
     case ReduceOp::kSum:
     case ReduceOp::kAverage:
     case ReduceOp::kAdasum:
+    case ReduceOp::kHierarchicalAdasum:
       break;
   }
   return arithmetic_loop<T, Sum>(store);

@@ -14,7 +14,8 @@ using Function = void (*)(std::byte* into, const std::byte* left, const std::byt
                           std::size_t elements);
 
 /// The loop for `op`, for the best instructions that this processor has. kAverage sums; `divide`
-/// does the rest. kAdasum is no loop over elements (see adasum.hpp): callers do not ask for it.
+/// does the rest. kAdasum and kHierarchicalAdasum are no loops over elements (see
+/// adasum.hpp): callers do not ask for them.
 ///
 /// Sums and products of integers wrap around. Bools are bytes, of which "and" (kProduct, kMin) is
 /// the least and "or" (kSum, kMax) the greatest. The bitwise operations combine floats by their

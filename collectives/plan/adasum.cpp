@@ -14,6 +14,25 @@ std::size_t middle_of(const Range& range) {
   return std::min(half, range.bytes);
 }
 
+int fewest_ranks(const Hosts& hosts) {
+  std::size_t fewest = hosts.ranks(0).size();
+  for (int host = 1; host < hosts.count(); ++host) {
+    fewest = std::min(fewest, hosts.ranks(host).size());
+  }
+  return static_cast<int>(fewest);
+}
+
+/// The ranks that have a share of the vector of one of these hosts.
+std::vector<int> owners_on(const std::vector<int>& of_hosts, const Hosts& hosts, int owners) {
+  std::vector<int> ranks;
+  for (const int host : of_hosts) {
+    const auto first = hosts.ranks(host).begin();
+    ranks.insert(ranks.end(), first, first + owners);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
 }  // namespace
 
 Adasum adasum(int rank, int size, std::size_t bytes) {
@@ -26,6 +45,7 @@ Adasum adasum(int rank, int size, std::size_t bytes) {
       return made;
     }
     made.surplus = rank + 1;
+    made.fold_ranks = {rank};
   }
   const auto rank_at = [pairs](int place) { return place < pairs ? 2 * place : place + pairs; };
   const int place = rank < 2 * pairs ? rank / 2 : rank - pairs;
@@ -44,6 +64,42 @@ Adasum adasum(int rank, int size, std::size_t bytes) {
     for (int each = first; each < first + 2 * distance; ++each) {
       level.ranks.push_back(rank_at(each));
     }
+  }
+  return made;
+}
+
+Range HierarchicalAdasum::share_of(int owner) const {
+  const auto number = static_cast<std::size_t>(owners);
+  const std::size_t least = (bytes + number - 1) / number;
+  const std::size_t each = (least + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t begin = std::min(bytes, each * static_cast<std::size_t>(owner));
+  return {Area::kData, begin, std::min(each, bytes - begin)};
+}
+
+HierarchicalAdasum hierarchical_adasum(int rank, const Hosts& hosts, std::size_t bytes,
+                                       std::size_t least_share) {
+  const int home = hosts.of(rank);
+  HierarchicalAdasum made;
+  made.host_ranks = hosts.ranks(home);
+  made.place =
+      static_cast<int>(std::ranges::lower_bound(made.host_ranks, rank) - made.host_ranks.begin());
+  const std::size_t most = std::max<std::size_t>(bytes / least_share, 1);
+  made.owners = static_cast<int>(std::min(most, static_cast<std::size_t>(fewest_ranks(hosts))));
+  made.bytes = bytes;
+  if (!made.is_owner(made.place)) return made;
+  const Range share = made.share_of(made.place);
+  Adasum& between = made.between.emplace(adasum(home, hosts.count(), share.bytes));
+  const auto owner_on = [&](int host) {
+    return hosts.ranks(host)[static_cast<std::size_t>(made.place)];
+  };
+  if (between.surplus) between.surplus = owner_on(*between.surplus);
+  if (between.proxy) between.proxy = owner_on(*between.proxy);
+  between.fold_ranks = owners_on(between.fold_ranks, hosts, made.owners);
+  for (AdasumLevel& level : between.levels) {
+    level.peer = owner_on(level.peer);
+    level.kept.offset += share.offset;
+    level.given.offset += share.offset;
+    level.ranks = owners_on(level.ranks, hosts, made.owners);
   }
   return made;
 }

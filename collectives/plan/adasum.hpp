@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "collectives/plan/hosts.hpp"
 #include "collectives/plan/plan.hpp"
 
 namespace elastic::plan {
@@ -35,12 +36,44 @@ struct AdasumLevel {
 struct Adasum {
   std::optional<int> surplus;  ///< the rank that gives this one its vector first
   std::optional<int> proxy;    ///< the rank to which this one, as surplus, gives its own
+  /// With a surplus rank: the ranks that have the vectors of the fold whole together, in order. It
+  /// is this rank alone, unless a vector is shared (HierarchicalAdasum).
+  std::vector<int> fold_ranks;
   std::vector<AdasumLevel> levels;
 };
 
 /// The part of `rank` for a vector of `bytes` bytes in Area::kData. Halves begin at multiples of 64
 /// bytes.
 Adasum adasum(int rank, int size, std::size_t bytes);
+
+/// A rank's part in an Adasum of the averages of hosts (the hierarchical form in the paper).
+///
+/// 1. Each host has the average of its ranks' vectors. The vector has a share for each of the first
+///    `owners` ranks of a host: the owner of a share averages what its host has of it.
+/// 2. An Adasum of the hosts: owners of one share exchange it as ranks exchange a vector. Their dot
+///    products are those of the whole vectors, because the owners of all shares add theirs up.
+/// 3. Each owner gives its share of the result to the other ranks of its host.
+///
+/// A host counts once, however many ranks it has. The order of the hosts is that of their lowest
+/// ranks. All hosts have as many owners, at most as the smallest host has ranks.
+///
+/// Cost between n hosts: what an Adasum of n ranks costs with a share in place of the vector.
+/// Within a host with r ranks, all of them owners: 2 (1 - 1 / r) times the vector, in r hops.
+struct HierarchicalAdasum {
+  std::vector<int> host_ranks;    ///< ranks of this rank's host, ascending
+  int place = 0;                  ///< of this rank in them
+  int owners = 1;                 ///< the first ones in them
+  std::size_t bytes = 0;          ///< of the vector
+  std::optional<Adasum> between;  ///< of an owner: its part with those of the same share
+
+  bool is_owner(int at) const { return at < owners; }
+  Range share_of(int owner) const;
+};
+
+/// Shares of less than `least_share` bytes have fewer owners. Shares begin at multiples of 64
+/// bytes.
+HierarchicalAdasum hierarchical_adasum(int rank, const Hosts& hosts, std::size_t bytes,
+                                       std::size_t least_share);
 
 /// `plan`, of a rank of a group, for the ranks in `ranks`: rank i of the plan is ranks[i].
 Plan among(const std::vector<int>& ranks, Plan plan);

@@ -33,7 +33,7 @@ inline constexpr std::array kDTypes = {
     DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,  DType::kU8,  DType::kI32,
     DType::kI64, DType::kU32,  DType::kU64, DType::kI16, DType::kU16, DType::kBool};
 
-/// How contributions are combined, element by element (kAdasum: tensor by tensor). Sums and
+/// How contributions are combined, element by element (both Adasums: tensor by tensor). Sums and
 /// products of integers wrap around. For bools kSum and kMax are "or", kProduct and kMin are "and",
 /// as in NumPy and PyTorch. The logical operations take an element that is not 0 for true, and give
 /// 0 or 1 in the type of the elements. The numbers are on the wire and never change.
@@ -50,15 +50,27 @@ enum class ReduceOp : std::uint8_t {
   kLogicalAnd,  ///< whether all are true
   kLogicalOr,   ///< whether one is true
   kLogicalXor,  ///< whether an odd number of them is true
-  kAdasum  ///< the adaptive sum: orthogonal gradients add up, parallel ones are averaged. Floats
-           ///< only, and allreduces only
+  kAdasum,  ///< the adaptive sum: orthogonal gradients add up, parallel ones are averaged. Floats
+            ///< only, and allreduces only
+  kHierarchicalAdasum  ///< the adaptive sum of the hosts' averages: the gradients of a host are
+                       ///< averaged, and then combined with those of other hosts. Like kAdasum,
+                       ///< floats and allreduces only
 };
 
 /// All of them, in the order of their numbers.
-inline constexpr std::array kReduceOps = {
-    ReduceOp::kSum,        ReduceOp::kAverage,   ReduceOp::kMin,        ReduceOp::kMax,
-    ReduceOp::kProduct,    ReduceOp::kBitAnd,    ReduceOp::kBitOr,      ReduceOp::kBitXor,
-    ReduceOp::kLogicalAnd, ReduceOp::kLogicalOr, ReduceOp::kLogicalXor, ReduceOp::kAdasum};
+inline constexpr std::array kReduceOps = {ReduceOp::kSum,
+                                          ReduceOp::kAverage,
+                                          ReduceOp::kMin,
+                                          ReduceOp::kMax,
+                                          ReduceOp::kProduct,
+                                          ReduceOp::kBitAnd,
+                                          ReduceOp::kBitOr,
+                                          ReduceOp::kBitXor,
+                                          ReduceOp::kLogicalAnd,
+                                          ReduceOp::kLogicalOr,
+                                          ReduceOp::kLogicalXor,
+                                          ReduceOp::kAdasum,
+                                          ReduceOp::kHierarchicalAdasum};
 
 /// Where a tensor lies. Collectives take tensors in host memory and on CUDA devices; everything
 /// else takes those in host memory only, which includes memory from cudaMallocHost. Memory from

@@ -119,7 +119,8 @@ void check(const Scale& scale, std::span<const TensorView> tensors, const char* 
 
 void check_elementwise(ReduceOp op, const char* call) {
   if (is_elementwise(op)) return;
-  invalid(std::string(call) + ": kAdasum combines whole tensors, and so is for allreduces only");
+  invalid(std::string(call) + ": " + (op == ReduceOp::kAdasum ? "kAdasum" : "kHierarchicalAdasum") +
+          " combines whole tensors, and so is for allreduces only");
 }
 
 void check_overlap(const ConstTensorView& input, const ConstTensorView& output, const char* call) {

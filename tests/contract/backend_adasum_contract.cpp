@@ -48,14 +48,27 @@ double rounding(DType dtype) {
   }
 }
 
-void expect_near(const Vector& is, const std::vector<Vector>& of, DType dtype) {
-  const Vector should = adasum_model::of_all(of);
+void expect_near(const Vector& is, const Vector& should, const std::vector<Vector>& of,
+                 DType dtype) {
   const double tolerance = 16 * rounding(dtype) * adasum_model::greatest_magnitude(of);
   ASSERT_EQ(is.size(), should.size());
   for (std::size_t i = 0; i < is.size(); ++i) {
     ASSERT_NEAR(is[i], should[i], tolerance)
         << "element " << i << " of " << is.size() << ", dtype " << int(dtype);
   }
+}
+void expect_near(const Vector& is, const std::vector<Vector>& of, DType dtype) {
+  expect_near(is, adasum_model::of_all(of), of, dtype);
+}
+
+/// A call with tensors of several types, some of which end within a share, a half or a cache line.
+Call group_call(ReduceOp op) {
+  Call call = allreduce_call(DType::kF32, 100, op);
+  call.sections = {section(DType::kF32, 100, 0), section(DType::kF32, 3, 448),
+                   section(DType::kF16, 50'000, 512), section(DType::kF32, 0, 100'544),
+                   section(DType::kF64, 77, 100'544)};
+  call.fingerprint.tensors = 5;
+  return call;
 }
 
 }  // namespace
@@ -105,11 +118,7 @@ TEST_P(AdasumContract, AveragesParallelVectors) {
 /// Each has dot products of its own, also where halves end within a tensor.
 TEST_P(AdasumContract, WeighsEachTensorOfAGroup) {
   on_all_ranks([this](int rank) {
-    Call call = allreduce_call(DType::kF32, 100, ReduceOp::kAdasum);
-    call.sections = {section(DType::kF32, 100, 0), section(DType::kF32, 3, 448),
-                     section(DType::kF16, 5000, 512), section(DType::kF32, 0, 10560),
-                     section(DType::kF64, 77, 10560)};
-    call.fingerprint.tensors = 5;
+    const Call call = group_call(ReduceOp::kAdasum);
     Payload mine;
     mine.data.resize(extent(call.sections));
     for (const Section& each : call.sections) {
@@ -123,28 +132,75 @@ TEST_P(AdasumContract, WeighsEachTensorOfAGroup) {
   });
 }
 
+TEST_P(AdasumContract, CombinesTheAveragesOfHosts) {
+  std::uint64_t position = 0;
+  for (const DType dtype : kFloats) {
+    for (const std::size_t count : {0UL, 1UL, 2UL, 7UL, 33UL, 1001UL, 100'003UL / kSlowness}) {
+      const auto of = gradients(size(), count, dtype);
+      const Vector should = adasum_model::of_hosts(of, hosts());
+      on_all_ranks([&](int rank) {
+        const Call call = allreduce_call(dtype, count, ReduceOp::kHierarchicalAdasum);
+        Payload mine = payload(call.sections[0], of[static_cast<std::size_t>(rank)]);
+        expect_ok(backend(rank).run(position, call, mine));
+        expect_near(values_of(mine.data.data(), dtype, count), should, of, dtype);
+      });
+      ++position;
+    }
+  }
+}
+
+TEST_P(AdasumContract, WeighsEachTensorOfAGroupOfTheHosts) {
+  on_all_ranks([this](int rank) {
+    const Call call = group_call(ReduceOp::kHierarchicalAdasum);
+    Payload mine;
+    mine.data.resize(extent(call.sections));
+    for (const Section& each : call.sections) {
+      fill(mine.data, each, gradient(rank, each.count, each.dtype));
+    }
+    expect_ok(backend(rank).run(0, call, mine));
+    for (const Section& each : call.sections) {
+      const auto of = gradients(size(), each.count, each.dtype);
+      expect_near(values_of(mine.data.data() + each.offset, each.dtype, each.count),
+                  adasum_model::of_hosts(of, hosts()), of, each.dtype);
+    }
+  });
+}
+
+/// The sum of these is infinite in this type.
+TEST_P(AdasumContract, AveragesWithoutASumThatOverflows) {
+  on_all_ranks([this](int rank) {
+    const Vector same(999, 65504);
+    const Call call = allreduce_call(DType::kF16, same.size(), ReduceOp::kHierarchicalAdasum);
+    Payload vector = payload(call.sections[0], same);
+    expect_ok(backend(rank).run(0, call, vector));
+    EXPECT_EQ(values_of(vector.data.data(), DType::kF16, same.size()), same);
+  });
+}
+
 /// Random bits have NaN and infinities among them; without them all values are finite.
 TEST_P(AdasumContract, GivesAllRanksTheSameBits) {
   std::vector<std::string> results(static_cast<std::size_t>(size()));
   std::uint64_t position = 0;
-  for (const DType dtype : kFloats) {
-    for (const bool any_bits : {false, true}) {
-      const std::size_t count = 4001;
-      on_all_ranks([&](int rank) {
-        std::mt19937_64 random(static_cast<std::uint64_t>(rank) + 17);
-        const Call call = allreduce_call(dtype, count, ReduceOp::kAdasum);
-        Payload mine = payload(call.sections[0], gradient(rank, count, dtype));
-        if (any_bits) {
-          for (auto& byte : mine.data.bytes()) byte = static_cast<std::byte>(random());
-        }
-        expect_ok(backend(rank).run(position, call, mine));
-        const auto bytes = mine.data.bytes();
-        results[static_cast<std::size_t>(rank)] = {reinterpret_cast<const char*>(bytes.data()),
-                                                   bytes.size()};
-      });
-      ++position;
-      world_.exchange(results);
-      for (const auto& result : results) ASSERT_TRUE(result == results[0]);
+  for (const ReduceOp op : {ReduceOp::kAdasum, ReduceOp::kHierarchicalAdasum}) {
+    for (const DType dtype : kFloats) {
+      for (const bool any_bits : {false, true}) {
+        const std::size_t count = op == ReduceOp::kAdasum ? 4001 : 40'001;
+        on_all_ranks([&](int rank) {
+          std::mt19937_64 random(static_cast<std::uint64_t>(rank) + 17);
+          const Call call = allreduce_call(dtype, count, op);
+          Payload mine = payload(call.sections[0], gradient(rank, count, dtype));
+          if (any_bits) {
+            for (auto& byte : mine.data.bytes()) byte = static_cast<std::byte>(random());
+          }
+          expect_ok(backend(rank).run(position, call, mine));
+          const auto bytes = mine.data.bytes();
+          results[static_cast<std::size_t>(rank)] = {reinterpret_cast<const char*>(bytes.data()),
+                                                     bytes.size()};
+        });
+        ++position;
+        world_.exchange(results);
+        for (const auto& result : results) ASSERT_TRUE(result == results[0]);
+      }
     }
   }
 }

@@ -19,6 +19,8 @@ namespace elastic::collectives {
 /// others, and then with means by which the processes see each other's findings.
 struct World {
   std::vector<std::unique_ptr<Backend>> backends;
+  /// For each rank a number of its host; empty: there is one host.
+  std::vector<int> hosts = {};
   /// Fills in, on every rank, what the ranks of other processes have put at their places.
   std::function<void(std::vector<std::string>& by_rank)> exchange = [](auto&) {};
   /// Memory for a tensor of `rank`.
@@ -63,8 +65,14 @@ class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>
 /// The contract of backends that take zero-copy tensors (Backend::allreduce_limits).
 class BackendZeroCopyContract : public BackendContract {};
 
-/// The contract of backends that perform ReduceOp::kAdasum, themselves or by another backend.
-class AdasumContract : public BackendContract {};
+/// The contract of backends that perform the Adasums, themselves or by another backend.
+class AdasumContract : public BackendContract {
+ protected:
+  /// For each rank a number of its host.
+  std::vector<int> hosts() const {
+    return world_.hosts.empty() ? std::vector<int>(static_cast<std::size_t>(size())) : world_.hosts;
+  }
+};
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);
 

@@ -253,6 +253,7 @@ std::vector<double> combined(int size, std::size_t count, DType dtype, ReduceOp 
           result[i] = logical_combined(result[i] != 0, next[i] != 0, op);
           break;
         case ReduceOp::kAdasum:
+        case ReduceOp::kHierarchicalAdasum:
           ADD_FAILURE() << "Adasum combines whole tensors";
       }
       if (dtype == DType::kBool) result[i] = std::min(result[i], 1.0);

@@ -119,6 +119,20 @@ std::vector<std::tuple<Subject, int>> worlds_of_hosts() {
   return {{kinds[0], 3}, {kinds[0], 4}, {kinds[1], 3}, {kinds[1], 4}};
 }
 
+/// Hosts of several sizes, whose ranks do not follow one another; and more of them than a power of
+/// two.
+std::vector<std::tuple<Subject, int>> worlds_of_uneven_hosts() {
+  const Subject uneven = on_hosts("uneven_hosts", [](int rank) {
+    constexpr std::array kHosts = {0, 0, 1, 0, 2, 1, 0, 3};
+    return kHosts.at(static_cast<std::size_t>(rank));
+  });
+  const Subject pairs = subjects_on_hosts()[0];
+  if (kSlowness > 1) return {{uneven, 5}};
+  return {{uneven, 4}, {uneven, 5}, {uneven, 7}, {uneven, 8}, {pairs, 6}, {pairs, 8}};
+}
+
+INSTANTIATE_TEST_SUITE_P(OnUnevenHosts, AdasumContract, testing::ValuesIn(worlds_of_uneven_hosts()),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(OnHosts, AdasumContract, testing::ValuesIn(worlds_of_hosts()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnHosts, BackendContract, testing::ValuesIn(worlds_of_hosts()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnHosts, BackendZeroCopyContract, testing::ValuesIn(worlds_of_hosts()),

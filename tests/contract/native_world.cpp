@@ -155,7 +155,9 @@ World native_world_of_hosts(const NativeOptions& options, int streams) {
     return hosts[low] == hosts[high] ? Wiring{"shm", shm_pair} : Wiring{"tcp", tcp_pair, streams};
   };
   const std::vector<ArenaPtr> none(hosts.size());
-  return world_on(none, wire_each(none, between), options);
+  World world = world_on(none, wire_each(none, between), options);
+  world.hosts = hosts;
+  return world;
 }
 
 }  // namespace elastic::collectives

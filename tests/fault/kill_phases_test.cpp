@@ -177,7 +177,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"broadcast", "shm", 3, 100}, Kill{"step_group", "shm", 4, 200000},
                       Kill{"step_group", "tcp", 3, 2000}, Kill{"adasum", "shm", 3, 500000},
                       Kill{"adasum", "tcp", 4, 500000}, Kill{"join", "shm", 4, 1000},
-                      Kill{"join", "tcp", 3, 100000}),
+                      Kill{"join", "tcp", 3, 100000}, Kill{"hierarchical_adasum", "shm", 3, 500000},
+                      Kill{"hierarchical_adasum", "auto", 4, 500000, 2}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};
@@ -204,7 +205,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"reduce", "tcp", 3, 50000}, Kill{"scan", "shm", 3, 50000},
                       Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000},
                       Kill{"step_group", "tcp", 3, 20000}, Kill{"adasum", "shm", 3, 1000},
-                      Kill{"join", "shm", 4, 1000}),
+                      Kill{"join", "shm", 4, 1000},
+                      Kill{"hierarchical_adasum", "auto", 4, 50000, 2}),
     ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -103,6 +103,71 @@ TEST(AdasumPlan, SurplusRanksHaveAProxy) {
   }
 }
 
+/// The host of each rank: even, uneven and mixed ones.
+const std::vector<std::vector<int>> kHosts = {{0},
+                                              {0, 0, 0},
+                                              {0, 1, 2},
+                                              {0, 0, 1, 1},
+                                              {0, 1, 0, 1, 1},
+                                              {2, 0, 0, 1, 1, 1},
+                                              {0, 0, 1, 1, 2, 2}};
+
+TEST(HierarchicalAdasumPlan, OwnersHaveTheWholeVectorOnce) {
+  for (const std::vector<int>& numbers : kHosts) {
+    const plan::Hosts hosts(numbers);
+    for (const std::size_t bytes : kBytes) {
+      for (int rank = 0; rank < hosts.size(); ++rank) {
+        const auto part = plan::hierarchical_adasum(rank, hosts, bytes, 100);
+        EXPECT_EQ(part.host_ranks, hosts.ranks(hosts.of(rank)));
+        EXPECT_EQ(part.host_ranks[static_cast<std::size_t>(part.place)], rank);
+        EXPECT_EQ(part.between.has_value(), part.is_owner(part.place));
+        std::size_t end = 0;
+        for (int owner = 0; owner < part.owners; ++owner) {
+          const plan::Range share = part.share_of(owner);
+          EXPECT_EQ(share.offset, end);
+          EXPECT_TRUE(share.offset % 64 == 0 || share.bytes == 0) << "cuts elements";
+          end = share.offset + share.bytes;
+        }
+        EXPECT_EQ(end, bytes);
+      }
+    }
+  }
+}
+
+/// Otherwise the dot products would be those of parts.
+TEST(HierarchicalAdasumPlan, TheOwnersOfALevelHaveTheWholeVectorOnce) {
+  for (const std::vector<int>& numbers : kHosts) {
+    const plan::Hosts hosts(numbers);
+    std::vector<plan::HierarchicalAdasum> all;
+    for (int rank = 0; rank < hosts.size(); ++rank) {
+      all.push_back(plan::hierarchical_adasum(rank, hosts, 4096, 64));
+    }
+    for (int rank = 0; rank < hosts.size(); ++rank) {
+      const auto& between = all[static_cast<std::size_t>(rank)].between;
+      if (!between) continue;
+      for (std::size_t i = 0; i < between->levels.size(); ++i) {
+        const AdasumLevel& own = between->levels[i];
+        std::vector<int> covered(4096);
+        for (const int each : own.ranks) {
+          const AdasumLevel& level = all[static_cast<std::size_t>(each)].between->levels[i];
+          EXPECT_EQ(level.ranks, own.ranks);
+          for (std::size_t at = 0; at < level.kept.bytes; ++at) ++covered[level.kept.offset + at];
+        }
+        EXPECT_EQ(covered, std::vector<int>(4096, 1));
+        const AdasumLevel& other = all[static_cast<std::size_t>(own.peer)].between->levels[i];
+        EXPECT_EQ(other.peer, rank);
+        EXPECT_NE(hosts.of(own.peer), hosts.of(rank));
+        EXPECT_TRUE(same(own.kept, other.given) && same(own.given, other.kept));
+      }
+      if (between->surplus) {
+        EXPECT_EQ(all[static_cast<std::size_t>(*between->surplus)].between->proxy, rank);
+        EXPECT_EQ(between->fold_ranks.size(),
+                  static_cast<std::size_t>(all[static_cast<std::size_t>(rank)].owners));
+      }
+    }
+  }
+}
+
 TEST(AdasumPlan, IsRenumberedForTheRanksOfAGroup) {
   plan::Plan given;
   given.steps.resize(3);

@@ -84,8 +84,8 @@ TEST(NegotiationNote, IsRefusedWithUnknownValues) {
   EXPECT_TRUE(refused({4, 11, 1}));                                              // type
   EXPECT_TRUE(refused({4, 1, 0}));                                               // bucket 0
   EXPECT_TRUE(refused({4, 3, 1, 0}));                                            // empty bucket
-  EXPECT_FALSE(refused({4, 0, 1, 'a', 0, 11, 1, 2, 1}));                         // op, the last
-  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 12, 1, 2, 1}));                          // op
+  EXPECT_FALSE(refused({4, 0, 1, 'a', 0, 12, 1, 2, 1}));                         // op, the last
+  EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 13, 1, 2, 1}));                          // op
   EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // bits of floats
   EXPECT_TRUE(refused({4, 0, 1, 'a', 0, 11, 1, 7, 1}));                          // i64's Adasum
   EXPECT_FALSE(refused({4, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last

@@ -148,6 +148,7 @@ LOGICAL_AND = ReduceOp.LOGICAL_AND
 LOGICAL_OR = ReduceOp.LOGICAL_OR
 LOGICAL_XOR = ReduceOp.LOGICAL_XOR
 ADASUM = ReduceOp.ADASUM
+HIERARCHICAL_ADASUM = ReduceOp.HIERARCHICAL_ADASUM
 
 # TimeoutError is not among them: `from elastic import *` leaves Python's own in place.
 __all__ = [
@@ -171,6 +172,7 @@ __all__ = [
     "GradientNoise",
     "Group",
     "GroupRule",
+    "HIERARCHICAL_ADASUM",
     "InternalError",
     "InvalidArgumentError",
     "JoinOutcome",

@@ -46,6 +46,8 @@ class ReduceOp(enum.Enum):
 
     ADASUM = 11
 
+    HIERARCHICAL_ADASUM = 12
+
 class Contributors:
     """
     The workers whose parts are in the result of a collective. ``len()`` of it is their number,
@@ -135,7 +137,8 @@ class Collectives:
                 result unless ``out`` is given. Or a number, which is returned combined.
             op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
                 that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
-                LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
+                LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats, and
+                HIERARCHICAL_ADASUM, that of the averages of the hosts.
             out: an array of the same count and element type that receives the result.
             prescale: multiplies the tensor of each member before they are combined, if they are floats.
             postscale: multiplies the result; under AVERAGE after the division.
@@ -536,7 +539,8 @@ def allreduce(tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None, *, 
             result unless ``out`` is given. Or a number, which is returned combined.
         op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
             that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
-            LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
+            LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats, and
+            HIERARCHICAL_ADASUM, that of the averages of the hosts.
         out: an array of the same count and element type that receives the result.
         prescale: multiplies the tensor of each member before they are combined, if they are floats.
         postscale: multiplies the result; under AVERAGE after the division.

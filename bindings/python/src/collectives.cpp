@@ -135,7 +135,8 @@ Args:
         result unless ``out`` is given. Or a number, which is returned combined.
     op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
         that contributed. BIT_AND, BIT_OR, BIT_XOR for integers and bools; LOGICAL_AND,
-        LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats.
+        LOGICAL_OR, LOGICAL_XOR, which give 0 or 1; ADASUM, the adaptive sum of floats, and
+        HIERARCHICAL_ADASUM, that of the averages of the hosts.
     out: an array of the same count and element type that receives the result.
     prescale: multiplies the tensor of each member before they are combined, if they are floats.
     postscale: multiplies the result; under AVERAGE after the division.

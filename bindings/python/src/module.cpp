@@ -24,7 +24,8 @@ NB_MODULE(_core, module) {
       .value("LOGICAL_AND", elastic::ReduceOp::kLogicalAnd)
       .value("LOGICAL_OR", elastic::ReduceOp::kLogicalOr)
       .value("LOGICAL_XOR", elastic::ReduceOp::kLogicalXor)
-      .value("ADASUM", elastic::ReduceOp::kAdasum);
+      .value("ADASUM", elastic::ReduceOp::kAdasum)
+      .value("HIERARCHICAL_ADASUM", elastic::ReduceOp::kHierarchicalAdasum);
   python::bind_work(module);
   python::bind_root(module);
   python::CollectivesClass collectives(

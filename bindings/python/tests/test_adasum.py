@@ -21,6 +21,10 @@ def adasum() -> None:
     for size in (1, 7, 1001, 100_000):
         vectors = [np.random.default_rng(each).normal(0.3, 1, size) for each in range(n)]
         (data, group) = (vectors[rank].copy(), [vectors[rank].copy(), 3 * vectors[rank]])
+        # All workers are on one host, which is averaged.
+        average = vectors[rank].copy()
+        elastic.allreduce(average, elastic.HIERARCHICAL_ADASUM)
+        np.testing.assert_allclose(average, np.mean(vectors, axis=0), rtol=1e-12, atol=1e-12)
         elastic.allreduce(data, elastic.ADASUM)
         elastic.grouped_allreduce(group, elastic.ADASUM)
         while len(vectors) > 1:

@@ -10,9 +10,9 @@ namespace elastic::collectives {
 
 namespace {
 
-/// All but the last, kAdasum, which combines whole tensors.
-constexpr std::size_t kOps = kReduceOps.size() - 1;
-static_assert(kReduceOps.back() == ReduceOp::kAdasum);
+/// All but the last two, the Adasums, which combine whole tensors.
+constexpr std::size_t kOps = kReduceOps.size() - 2;
+static_assert(static_cast<std::size_t>(ReduceOp::kAdasum) == kOps);
 
 /// MPI passes no context to a user's function, so each operation has a function of its own.
 template <std::size_t kIndex>

@@ -11,7 +11,8 @@ MPI_Datatype mpi_type(DType dtype);
 
 /// An MPI operation that calls this library's kernel for `op` and `dtype`: MPI has no bfloat16, and
 /// does not define the result of several NaNs. If the order of operands affects the bits (as in the
-/// minimum of 0.0 and -0.0), it is not commutative to MPI. There is none for kAdasum. Made once;
+/// minimum of 0.0 and -0.0), it is not commutative to MPI. There is none for the
+/// Adasums. Made once;
 /// any thread.
 MPI_Op mpi_op(DType dtype, ReduceOp op);
 

@@ -18,6 +18,9 @@ namespace {
 
 static_assert(sizeof(kernels::DotProducts) == 3 * sizeof(double), "travels as three doubles");
 
+/// Bytes of a share of a host's vector, below which fewer ranks have shares: each costs messages.
+constexpr std::size_t kLeastShare = 16 * 1024;
+
 /// The bytes between sections, which travel with them.
 void clear_gaps(const std::vector<Section>& sections, std::byte* data) {
   for (std::size_t i = 1; i < sections.size(); ++i) {
@@ -33,14 +36,70 @@ Status Adasum::run(const std::vector<Section>& sections, std::byte* data) {
   data_ = data;
   clear_gaps(sections, data);
   const Range whole{Area::kData, 0, extent(sections)};
-  const plan::Adasum part = plan::adasum(mesh_.rank(), mesh_.size(), whole.bytes);
-  const PlanBuffers in_place = PlanBuffers::in_place(data);
+  return combine_all(plan::adasum(mesh_.rank(), mesh_.size(), whole.bytes), whole);
+}
+
+Status Adasum::run_among(const plan::Hosts& hosts, const std::vector<Section>& sections,
+                         std::byte* data) {
+  sections_ = &sections;
+  data_ = data;
+  clear_gaps(sections, data);
+  const plan::HierarchicalAdasum part =
+      plan::hierarchical_adasum(mesh_.rank(), hosts, extent(sections), kLeastShare);
+  Status status = average_on_host(part);
+  if (status.ok() && part.between) {
+    status = combine_all(*part.between, part.share_of(part.place));
+  }
+  return status.ok() ? share_on_host(part) : status;
+}
+
+/// In step i a rank gives the i-th rank after it its share, and takes its own from the i-th before
+/// it: one vector is in `received_` at a time.
+Status Adasum::average_on_host(const plan::HierarchicalAdasum& part) {
+  const auto ranks = static_cast<int>(part.host_ranks.size());
+  const Range own = part.is_owner(part.place) ? part.share_of(part.place) : Range{};
+  received_.resize(own.bytes);
+  for (int i = 1; i < ranks; ++i) {
+    const int next = (part.place + i) % ranks;
+    const int previous = (part.place + ranks - i) % ranks;
+    plan::Builder build;
+    if (part.is_owner(next)) {
+      const Range given = part.share_of(next);
+      build.send(part.host_ranks[static_cast<std::size_t>(next)],
+                 {Area::kInput, given.offset, given.bytes});
+    }
+    if (part.is_owner(part.place)) {
+      build.receive(part.host_ranks[static_cast<std::size_t>(previous)],
+                    {Area::kData, 0, own.bytes});
+    }
+    const Status moved =
+        executor_.run(Schedule(build.take()), PlanBuffers{received_.data(), data_});
+    if (!moved.ok()) return moved;
+    if (part.is_owner(part.place)) add_to_average(own, i);
+  }
+  return {};
+}
+
+Status Adasum::share_on_host(const plan::HierarchicalAdasum& part) {
+  plan::Builder build;
+  for (int i = 0; i < static_cast<int>(part.host_ranks.size()); ++i) {
+    if (i == part.place) continue;
+    const int peer = part.host_ranks[static_cast<std::size_t>(i)];
+    if (part.is_owner(i)) build.receive(peer, part.share_of(i));
+    if (part.is_owner(part.place)) build.send(peer, part.share_of(part.place));
+  }
+  return executor_.run(Schedule(build.take()), PlanBuffers::in_place(data_));
+}
+
+/// Combines `whole` of the data of all ranks that have it.
+Status Adasum::combine_all(const plan::Adasum& part, const Range& whole) {
+  const PlanBuffers in_place = PlanBuffers::in_place(data_);
   if (part.proxy) {
     if (Status sent = exchange(*part.proxy, &whole, nullptr, in_place); !sent.ok()) return sent;
     return exchange(*part.proxy, nullptr, &whole, in_place);
   }
   if (part.surplus) {
-    if (Status taken = take_in(*part.surplus, whole); !taken.ok()) return taken;
+    if (Status taken = take_in(part, whole); !taken.ok()) return taken;
   }
   for (const AdasumLevel& level : part.levels) {
     if (Status combined = combine(level); !combined.ok()) return combined;
@@ -52,14 +111,16 @@ Status Adasum::run(const std::vector<Section>& sections, std::byte* data) {
 }
 
 /// Combines the whole vector of the surplus rank with this rank's own.
-Status Adasum::take_in(int surplus, const Range& whole) {
+Status Adasum::take_in(const plan::Adasum& part, const Range& whole) {
   received_.resize(whole.bytes);
-  const Status arrived =
-      exchange(surplus, nullptr, &whole, PlanBuffers::in_place(received_.data()));
-  if (!arrived.ok()) return arrived;
+  const Range arriving{Area::kData, 0, whole.bytes};
+  Status status =
+      exchange(*part.surplus, nullptr, &arriving, PlanBuffers::in_place(received_.data()));
+  if (!status.ok()) return status;
   compute_products(whole, true);
-  add_weighted(whole, true);
-  return {};
+  status = sum_products(part.fold_ranks);
+  if (status.ok()) add_weighted(whole, true);
+  return status;
 }
 
 Status Adasum::combine(const AdasumLevel& level) {
@@ -115,6 +176,7 @@ void Adasum::compute_products(const Range& part, bool own_first) {
 
 /// Adds up the products of the ranks' pieces. All of these ranks get the same bits.
 Status Adasum::sum_products(const std::vector<int>& ranks) {
+  if (ranks.size() == 1) return {};
   const auto size = static_cast<int>(ranks.size());
   const auto place =
       static_cast<int>(std::find(ranks.begin(), ranks.end(), mesh_.rank()) - ranks.begin());
@@ -138,6 +200,18 @@ void Adasum::add_weighted(const Range& part, bool own_first) {
                    kernels::weighted_sum((*sections_)[section].dtype, own, a,
                                          kernels::adasum_weight(ab, aa), b,
                                          kernels::adasum_weight(ab, bb), elements);
+                 });
+}
+
+/// `part` of the data is the average of so many vectors, and becomes that of one more. No sum of
+/// vectors is formed, which would overflow before an average does.
+void Adasum::add_to_average(const Range& part, int vectors) {
+  const double both = vectors + 1.0;
+  for_each_piece(part, true,
+                 [&](std::size_t section, const std::byte* average, const std::byte* next,
+                     std::byte* own, std::size_t elements) {
+                   kernels::weighted_sum((*sections_)[section].dtype, own, average, vectors / both,
+                                         next, 1 / both, elements);
                  });
 }
 

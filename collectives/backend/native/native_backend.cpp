@@ -533,6 +533,9 @@ void NativeBackend::rollback() {
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
   // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
   if (call.sections.empty() && payload.zero_copy().empty()) return barrier();
+  if (call.redop == ReduceOp::kHierarchicalAdasum) {
+    return adasum_.run_among(hosts_, call.sections, payload.data.data());
+  }
   if (!is_elementwise(call.redop)) return adasum_.run(call.sections, payload.data.data());
   for (const Section& section : call.sections) {
     const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});

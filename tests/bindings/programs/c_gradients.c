@@ -142,6 +142,8 @@ static void compression(void) {
   const elastic_tensor scaled = cast.tensor;
   CALL(elastic_scaled_allreduce(NULL, &scaled, &scaled, ELASTIC_SUM, 2, 0.25, NULL, contributors));
   CALL(elastic_scaled_grouped_allreduce(NULL, &scaled, 1, ELASTIC_ADASUM, 4, 0.25, NULL, NULL));
+  CALL(elastic_scaled_grouped_allreduce(NULL, &scaled, 1, ELASTIC_HIERARCHICAL_ADASUM, 4, 0.25,
+                                        NULL, NULL));
   elastic_work* work = NULL;
   CALL(
       elastic_scaled_allreduce_async(NULL, "scaled", &scaled, 1, ELASTIC_SUM, 0.5, 1, NULL, &work));

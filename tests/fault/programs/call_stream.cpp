@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -18,9 +19,10 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce", "named",       "broadcast", "allgather",  "reduce_scatter",
-                            "alltoall",  "gather",      "scatter",   "reduce",     "scan",
-                            "queued",    "named_kinds", "adasum",    "step_group", "join"};
+constexpr std::array kKinds{"allreduce",      "named",      "broadcast", "allgather",
+                            "reduce_scatter", "alltoall",   "gather",    "scatter",
+                            "reduce",         "scan",       "queued",    "named_kinds",
+                            "adasum",         "step_group", "join",      "hierarchical_adasum"};
 constexpr std::size_t kNamedTensors = 4;
 /// As many as `digit` has.
 constexpr std::size_t kSlots = 18;
@@ -96,6 +98,7 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "step_group") return step_group();
   if (kind == "named_kinds") return named_kinds();
   if (kind == "adasum") return adasum();
+  if (kind == "hierarchical_adasum") return hierarchical_adasum();
   if (kind == "join") return join();
   throw std::invalid_argument("unknown kind " + kind);
 }
@@ -330,21 +333,45 @@ CallStream::Outcome CallStream::join() {
 }
 
 /// Each slot has dimensions of its own. Vectors that are orthogonal are added, whatever the order.
-CallStream::Outcome CallStream::adasum() {
+/// \returns what each slot's dimensions have become.
+CallStream::Slots CallStream::sum_of_dimensions(ReduceOp op) {
   std::vector<double> data((arguments_.elements + kSlots - 1) / kSlots * kSlots);
   for (std::size_t i = static_cast<std::size_t>(slot_); i < data.size(); i += kSlots) {
     data[i] = static_cast<double>(digit(slot_));
   }
-  const Contributors who = elastic::allreduce(std::span<double>(data), ReduceOp::kAdasum);
-  std::int64_t sum = 0;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    sum += static_cast<std::int64_t>(data[slot]);
-    for (std::size_t i = slot; i < data.size(); i += kSlots) {
-      if (data[i] != data[slot]) throw std::logic_error("mixed values in one call");
-    }
+  Slots slots;
+  slots.who = elastic::allreduce(std::span<double>(data), op);
+  slots.values.assign(data.begin(), data.begin() + kSlots);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] != data[i % kSlots]) throw std::logic_error("mixed values in one call");
   }
-  check_digits(sum, who.size(), slot_);
-  return {std::to_string(sum), who};
+  return slots;
+}
+
+CallStream::Outcome CallStream::adasum() {
+  const Slots slots = sum_of_dimensions(ReduceOp::kAdasum);
+  std::int64_t sum = 0;
+  for (const double value : slots.values) sum += static_cast<std::int64_t>(value);
+  check_digits(sum, slots.who.size(), slot_);
+  return {std::to_string(sum), slots.who};
+}
+
+/// A slot's dimensions are divided by the number of contributors on its host.
+CallStream::Outcome CallStream::hierarchical_adasum() {
+  const Slots slots = sum_of_dimensions(ReduceOp::kHierarchicalAdasum);
+  std::int64_t sum = 0;
+  double hosts = 0;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    if (slots.values[slot] == 0) continue;
+    const std::int64_t its = digit(static_cast<int>(slot));
+    const double part = slots.values[slot] / static_cast<double>(its);
+    if (std::abs(1 / part - std::round(1 / part)) > 1e-9) throw std::logic_error("no average");
+    hosts += part;
+    sum += its;
+  }
+  if (std::abs(hosts - std::round(hosts)) > 1e-9) throw std::logic_error("half a host");
+  check_digits(sum, slots.who.size(), slot_);
+  return {std::to_string(sum), slots.who};
 }
 
 }  // namespace elastic::fault

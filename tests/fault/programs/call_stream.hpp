@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <elastic/elastic.hpp>
 #include <elastic/step_group.hpp>
@@ -24,6 +25,10 @@ class CallStream {
     std::string sums;
     Contributors who;
   };
+  struct Slots {
+    std::vector<double> values;
+    Contributors who;
+  };
 
   void step(std::uint64_t index);
   Outcome call(const std::string& kind);
@@ -42,7 +47,9 @@ class CallStream {
   Outcome step_group();
   Outcome named_kinds();
   Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
+  Slots sum_of_dimensions(ReduceOp op);
   Outcome adasum();
+  Outcome hierarchical_adasum();
   Outcome join();
 
   const Arguments arguments_;

@@ -107,7 +107,8 @@ class Checks : DeviceRank {
 
   /// Tensors that no library for devices combines.
   void other_operations() {
-    for (const ReduceOp op : {ReduceOp::kAdasum, ReduceOp::kLogicalXor}) {
+    for (const ReduceOp op :
+         {ReduceOp::kAdasum, ReduceOp::kHierarchicalAdasum, ReduceOp::kLogicalXor}) {
       const std::vector<float> mine = contribution<float>(rank_, 1003);
       std::vector<float> right = mine;
       elastic::allreduce(right, op);

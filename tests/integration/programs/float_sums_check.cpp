@@ -61,7 +61,8 @@ class Checks {
 
   /// Compares with the model, in a tolerance for the type.
   template <typename T>
-  void check_adasum(const std::vector<T>& result, const std::string& what) {
+  void check_adasum(const std::vector<T>& result, const std::string& what,
+                    ReduceOp op = ReduceOp::kAdasum) {
     std::vector<elastic::adasum_model::Vector> all;
     for (int rank = 0; rank < size_; ++rank) {
       auto& vector = all.emplace_back();
@@ -69,7 +70,11 @@ class Checks {
         vector.push_back(static_cast<double>(static_cast<Wide<T>>(value)));
       }
     }
-    const elastic::adasum_model::Vector right = elastic::adasum_model::of_all(all);
+    // All workers are on one host.
+    const std::vector<int> hosts(static_cast<std::size_t>(size_));
+    const elastic::adasum_model::Vector right = op == ReduceOp::kAdasum
+                                                    ? elastic::adasum_model::of_all(all)
+                                                    : elastic::adasum_model::of_hosts(all, hosts);
     const double tolerance = sizeof(T) == 2 ? 0.1 : 1e-5;
     for (std::size_t i = 0; i < result.size(); ++i) {
       const auto value = static_cast<double>(static_cast<Wide<T>>(result[i]));
@@ -80,11 +85,19 @@ class Checks {
     hash_.add(result);
   }
 
+  static ReduceOp named_op(std::size_t index) {
+    if (index % 4 == 3) return ReduceOp::kSum;
+    return index % 4 == 2 ? ReduceOp::kHierarchicalAdasum : ReduceOp::kAdasum;
+  }
+
   void adasum() {
     for (const std::size_t count : kCounts) {
       std::vector<float> data = contribution<float>(rank_, count);
       check(elastic::allreduce(data, ReduceOp::kAdasum));
       check_adasum(data, "Adasum");
+      data = contribution<float>(rank_, count);
+      check(elastic::allreduce(data, ReduceOp::kHierarchicalAdasum));
+      check_adasum(data, "hierarchical Adasum", ReduceOp::kHierarchicalAdasum);
     }
     // Each tensor of a group, and each of a bucket, has weights of its own.
     std::vector<double> doubles = contribution<double>(rank_, 1001);
@@ -101,13 +114,16 @@ class Checks {
     for (std::size_t i = 0; i < 8; ++i) named.push_back(contribution<float>(rank_, i * 211));
     std::vector<elastic::Work> works;
     for (std::size_t i = 0; i < named.size(); ++i) {
-      works.push_back(elastic::allreduce_async("adasum " + std::to_string(i), named[i],
-                                               i % 4 == 3 ? ReduceOp::kSum : ReduceOp::kAdasum));
+      works.push_back(
+          elastic::allreduce_async("adasum " + std::to_string(i), named[i], named_op(i)));
     }
     for (std::size_t i = 0; i < named.size(); ++i) {
       check(works[i].wait());
-      if (i % 4 == 3) check(named[i], ReduceOp::kSum, "named, beside Adasum");
-      if (i % 4 != 3) check_adasum(named[i], "named Adasum");
+      if (named_op(i) == ReduceOp::kSum) {
+        check(named[i], ReduceOp::kSum, "named, beside Adasum");
+      } else {
+        check_adasum(named[i], "named Adasum", named_op(i));
+      }
     }
   }
 

@@ -115,7 +115,7 @@ Values<T> expected(ReduceOp op, int ranks, std::size_t count) {
 
 template <typename T>
 constexpr bool has(ReduceOp op) {
-  if (op == ReduceOp::kAdasum) return false;
+  if (op == ReduceOp::kAdasum || op == ReduceOp::kHierarchicalAdasum) return false;
   return !std::is_same_v<T, bool> || op != ReduceOp::kAverage;
 }
 
