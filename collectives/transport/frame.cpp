@@ -84,9 +84,9 @@ std::string_view gathered_call(std::uint32_t row_hash) {
 }
 
 std::string describe_root(std::uint32_t detail) {
-  constexpr std::uint32_t kWorker = Fingerprint::kRootWorker;
-  if ((detail & kWorker) == 0) return "rank " + std::to_string(detail);
-  return "the worker whose id has the low bits " + std::to_string(detail & ~kWorker);
+  if (detail < Fingerprint::kRootWorker) return "rank " + std::to_string(detail);
+  if ((detail & Fingerprint::kNoMember) != 0) return "a worker that is no member";
+  return "the worker of rank " + std::to_string(detail & ~Fingerprint::kRootWorker);
 }
 
 }  // namespace
@@ -112,6 +112,20 @@ std::string describe_kind(std::uint8_t kind) {
   return kKinds[kind & Fingerprint::kKindMask];
 }
 
+std::string describe_kind(const Fingerprint& fingerprint) {
+  const std::size_t kind = fingerprint.call();
+  if (kind == kScan && fingerprint.detail == Fingerprint::kExclusive) return "exscan";
+  if (kind == kAllgather && !gathered_call(fingerprint.detail).empty()) {
+    return std::string(gathered_call(fingerprint.detail));
+  }
+  return describe_kind(fingerprint.kind);
+}
+
+bool is_scaled(const Fingerprint& fingerprint) {
+  return fingerprint.call() == kAllreduce && fingerprint.tensors == 1 && fingerprint.detail != 0 &&
+         (fingerprint.redop & Fingerprint::kCast) == 0;
+}
+
 bool waits_for_state(std::uint8_t kind) {
   const std::size_t number = kind & Fingerprint::kKindMask;
   return number == kStateTransfer || number == static_cast<std::size_t>(OwnCall::kStateHashes);
@@ -123,19 +137,16 @@ std::string describe(const Fingerprint& fingerprint) {
   const std::size_t kind = fingerprint.kind & Fingerprint::kKindMask;
   const std::size_t performer = fingerprint.kind >> Fingerprint::kKindBits;
   const std::string by = performer == 0 ? "" : ", by " + performer_name(performer);
-  std::string text = describe_kind(fingerprint.kind);
+  std::string text = describe_kind(fingerprint);
   if (is_own_call(kind)) return text + by;
-  if (kind == kScan && fingerprint.detail == Fingerprint::kExclusive) text = "exscan";
   if (kind == kBarrier && fingerprint.detail != 0) {  // in which members meet without the root
     return ((fingerprint.detail & Fingerprint::kRootWorker) != 0
-                ? "call whose root is " + describe_root(fingerprint.detail) + ", which is no member"
+                ? "call whose root is " + describe_root(fingerprint.detail)
                 : "call whose root is gone") +
            by;
   }
   if (kind == kBarrier) return text + by;
-  if (kind == kAllgather && !gathered_call(fingerprint.detail).empty()) {
-    return std::string(gathered_call(fingerprint.detail)) + by;
-  }
+  if (kind == kAllgather && !gathered_call(fingerprint.detail).empty()) return text + by;
   if (fingerprint.tensors > 1) {
     text += " of " + std::to_string(fingerprint.tensors) +
             (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +
@@ -154,6 +165,7 @@ std::string describe(const Fingerprint& fingerprint) {
   constexpr unsigned kCast = Fingerprint::kCast;
   if (reduces(kind)) text += ", " + named(kReduceOpNames, fingerprint.redop & ~kCast);
   if (reduces(kind) && (fingerprint.redop & kCast) != 0) text += ", cast";
+  if (is_scaled(fingerprint)) text += ", scaled";
   return text + by;
 }
 

@@ -18,7 +18,7 @@ struct Fingerprint {
   std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kCast where tensors travel as halves; of
                              ///< an alltoall kRagged or 0
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
-  std::uint32_t detail = 0;  ///< root; hash of a group's shapes or of the row of gathered blocks;
+  std::uint32_t detail = 0;  ///< root; hash of a group's shapes, of factors, of the row of blocks;
                              ///< of a scan kExclusive or 0
   std::uint64_t count = 0;   ///< elements over all tensors, of an alltoall for each rank; 0 where
                              ///< ranks may differ; of a gather the hash of the row
@@ -30,10 +30,15 @@ struct Fingerprint {
   static constexpr std::uint8_t kRagged = 0x40;
   /// In `detail` of a scan: without the rank's own contribution.
   static constexpr std::uint32_t kExclusive = 1;
-  /// In `detail`: the root is named as a worker, of whose id the other bits follow.
+  /// In `detail`: the root is named as a worker, whose rank in the view follows, or of whose id the
+  /// other bits follow if it is no member.
   static constexpr std::uint32_t kRootWorker = 0x80000000;
-  static constexpr std::uint32_t root_worker(std::uint64_t id) {
-    return kRootWorker | static_cast<std::uint32_t>(id);
+  static constexpr std::uint32_t kNoMember = 0x40000000;
+  static constexpr std::uint32_t root_worker(int rank) {
+    return kRootWorker | static_cast<std::uint32_t>(rank);
+  }
+  static constexpr std::uint32_t lost_worker(std::uint64_t id) {
+    return kRootWorker | kNoMember | static_cast<std::uint32_t>(id);
   }
 
   /// A collectives::Kind or an OwnCall.
@@ -57,12 +62,17 @@ inline bool is_own_call(const Fingerprint& fingerprint, OwnCall call) {
 /// together.
 Fingerprint performed_by(const std::string& name, Fingerprint fingerprint);
 
+/// Whether it is an allreduce of one tensor with factors (Scale); then `detail` is their hash.
+bool is_scaled(const Fingerprint& fingerprint);
+
 /// Whether members may wait in a call of this kind for as long as another one saves or loads an
 /// object of the state.
 bool waits_for_state(std::uint8_t kind);
 
 /// "allreduce", of what Fingerprint::kind says. Never throws; unknown values print as numbers.
 std::string describe_kind(std::uint8_t kind);
+/// The same of the call that it is on the way of: "exscan", "minloc or maxloc".
+std::string describe_kind(const Fingerprint& fingerprint);
 
 /// "allreduce of 1024 f32, sum": for error messages. Never throws; unknown values print as numbers.
 std::string describe(const Fingerprint& fingerprint);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
 #include "base/join_name.hpp"
@@ -29,6 +31,13 @@ std::string call_of(const Heartbeat& member, std::size_t lane) {
     if (std::string call = call_in(member, other); !call.empty()) return call;
   }
   return {};
+}
+
+/// Members of an earlier release say the name alone.
+std::string named_call(const CallUnderWay& its) {
+  const std::string text = its.text.value_or("named call '" + its.tensor + "'");
+  if (!its.ranks) return text;
+  return text + " of " + rank_list(ranks_in(its, its.ranks->empty() ? 0 : its.ranks->back() + 1));
 }
 
 std::string in_no_call(const Ranks& ranks) {
@@ -63,17 +72,31 @@ std::string waiting_text(const std::vector<Group>& groups, Duration lasted) {
 std::string call_in(const Heartbeat& member, std::size_t lane) {
   const CallUnderWay& its = member.calls->at(lane);
   if (its.tensor == kJoinName) return "join";
-  if (!its.tensor.empty()) return "named allreduce '" + its.tensor + "'";
+  if (!its.tensor.empty()) return named_call(its);
   if (its.kind.empty()) return {};
   return its.kind + " #" + std::to_string(member.positions.at(lane) + 1);
 }
 
-std::string stall_text(const std::vector<const Heartbeat*>& members, std::size_t lane,
-                       Duration lasted) {
+std::vector<std::size_t> ranks_in(const CallUnderWay& call, std::size_t members) {
+  Ranks ranks;
+  if (!call.ranks) {
+    ranks.resize(members);
+    std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+    return ranks;
+  }
+  for (std::size_t i = 0; i + 1 < call.ranks->size(); i += 2) {
+    const std::uint64_t last = std::min<std::uint64_t>((*call.ranks)[i + 1] + 1, members);
+    for (std::uint64_t rank = (*call.ranks)[i]; rank < last; ++rank) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::string stall_text(const std::vector<const Heartbeat*>& members, const Ranks& ranks,
+                       std::size_t lane, Duration lasted) {
   std::vector<Group> groups;
   Ranks missing;
   bool named = false;
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+  for (const std::size_t rank : ranks) {
     const std::string call = call_of(*members[rank], lane);
     named = named || !members[rank]->calls->at(lane).tensor.empty();
     if (call.empty()) {

@@ -1,6 +1,10 @@
 #include "rendezvous/membership/stalls.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/join_name.hpp"
 #include "rendezvous/membership/stall_text.hpp"
@@ -18,22 +22,56 @@ std::uint64_t furthest(const Members& members, std::size_t lane) {
   return position;
 }
 
-/// The call in which some members of the lane wait for others to enter it; "" if there is none.
-std::string stalled_call(const Members& members, std::size_t lane) {
-  const std::uint64_t position = furthest(members, lane);
-  const CallUnderWay* first = nullptr;
-  const Heartbeat* in_operation = nullptr;
-  const Heartbeat* with_tensor = nullptr;
-  bool all_in_operation = true;
-  bool all_have_tensor = true;
+/// A call that some members wait in, and the ranks that make it.
+struct StalledCall {
+  std::string text;
+  std::vector<std::size_t> ranks;
+};
+
+std::vector<std::size_t> all_ranks(const Members& members) {
+  return ranks_in({}, members.size());
+}
+
+/// The state of a named call on the ranks that make it.
+enum class Submitted : std::uint8_t { kByAll, kElsewhere, kLacking };
+
+/// `kLacking`: a rank is in no named call at all. A member that has joined is not waited for.
+Submitted submitted(const Members& members, const std::vector<std::size_t>& ranks,
+                    const CallUnderWay& call, std::size_t lane) {
+  Submitted found = Submitted::kByAll;
+  for (const std::size_t rank : ranks) {
+    const CallUnderWay& its = (*members[rank]->calls)[lane];
+    if (its.tensor.empty()) return Submitted::kLacking;
+    if (its.tensor == kJoinName) continue;
+    if (its.tensor != call.tensor) found = Submitted::kElsewhere;
+  }
+  return found;
+}
+
+/// The named call that some of its ranks have submitted, and others have not. No order is agreed
+/// yet: members that have submitted the same calls have the same first name.
+std::optional<StalledCall> stalled_named_call(const Members& members, std::size_t lane) {
+  std::optional<StalledCall> stalled;
+  std::set<std::string_view> seen;
   for (const Heartbeat* member : members) {
     const CallUnderWay& its = (*member->calls)[lane];
-    if (its.tensor != kJoinName) {  // the others do not wait for a member that has joined
-      if (first == nullptr) first = &its;
-      all_have_tensor = all_have_tensor && its.tensor == first->tensor;
-      if (!its.tensor.empty() && with_tensor == nullptr) with_tensor = member;
-    }
-    if (its.kind.empty()) {
+    if (its.tensor.empty() || its.tensor == kJoinName || !seen.insert(its.tensor).second) continue;
+    std::vector<std::size_t> ranks = ranks_in(its, members.size());
+    const Submitted by = submitted(members, ranks, its, lane);
+    if (by == Submitted::kByAll || (by == Submitted::kElsewhere && stalled)) continue;
+    stalled = {call_in(*member, lane), std::move(ranks)};
+    if (by == Submitted::kLacking) break;
+  }
+  return stalled;
+}
+
+/// The call in which some members of the lane wait for others to enter it.
+std::optional<StalledCall> stalled_call(const Members& members, std::size_t lane) {
+  const std::uint64_t position = furthest(members, lane);
+  const Heartbeat* in_operation = nullptr;
+  bool all_in_operation = true;
+  for (const Heartbeat* member : members) {
+    if ((*member->calls)[lane].kind.empty()) {
       all_in_operation = false;
     } else if (member->positions[lane] == position) {
       in_operation = member;
@@ -41,9 +79,9 @@ std::string stalled_call(const Members& members, std::size_t lane) {
       return {};  // every member has entered it, and this one has not finished its part
     }
   }
-  if (in_operation != nullptr) return all_in_operation ? "" : call_in(*in_operation, lane);
-  // No order is agreed yet. Members that have submitted the same tensors have the same first name.
-  return with_tensor == nullptr || all_have_tensor ? "" : call_in(*with_tensor, lane);
+  if (in_operation == nullptr) return stalled_named_call(members, lane);
+  if (all_in_operation) return {};
+  return StalledCall{call_in(*in_operation, lane), all_ranks(members)};
 }
 
 bool comparable(const Members& members) {
@@ -69,10 +107,11 @@ Stalls::Verdict Stalls::look(const Members& members, const Limits& limits, TimeP
   const auto stalled =
       std::find_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.stalled; });
   if (stalled == lanes_.end()) return verdict;
-  // One text for both lanes: it names the call of every member.
+  // One text for both lanes: it names the call of every member that is to make the call.
   Lane& lane = *stalled;
   const auto text = [&](const Lane& its) {
-    return stall_text(members, static_cast<std::size_t>(&its - lanes_.data()), its.lasted);
+    return stall_text(members, its.ranks, static_cast<std::size_t>(&its - lanes_.data()),
+                      its.lasted);
   };
   if (limits.warning.count() > 0 &&
       lane.lasted >= std::max<Duration>(lane.next_warning, limits.warning)) {
@@ -90,18 +129,23 @@ Stalls::Verdict Stalls::look(const Members& members, const Limits& limits, TimeP
 
 void Stalls::follow(std::size_t index, const Members& members, Duration passed, Verdict& verdict) {
   Lane& lane = lanes_[index];
-  std::string call = stalled_call(members, index);
+  std::optional<StalledCall> call = stalled_call(members, index);
   const std::uint64_t position = furthest(members, index);
-  const bool stalled = !call.empty();
-  if (lane.stalled && stalled && lane.position == position) {
+  if (lane.stalled && call && lane.position == position) {
     lane.lasted += passed;
+    lane.ranks = std::move(call->ranks);
     return;
   }
   if (lane.warned) {
     verdict.warnings.push_back("the job goes on: " + lane.call + " was waited for " +
                                seconds_text(lane.lasted));
   }
-  lane = {stalled, position, std::move(call)};
+  lane = {};
+  lane.position = position;
+  if (!call) return;
+  lane.stalled = true;
+  lane.call = std::move(call->text);
+  lane.ranks = std::move(call->ranks);
 }
 
 }  // namespace elastic::rendezvous

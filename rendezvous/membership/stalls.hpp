@@ -11,9 +11,9 @@
 
 namespace elastic::rendezvous {
 
-/// Finds stalls: calls that some members have entered, or named tensors that they have submitted,
-/// and others have not. A call that every member has entered is no stall, however long its data
-/// takes, and neither is a view change.
+/// Finds stalls: calls that some members have entered, or named calls that they have submitted, and
+/// others of those that make them have not. A call that every member has entered is no stall,
+/// however long its data takes, and neither is a view change.
 ///
 /// The members' heartbeats say which call each of them is in. A stall lasts as long as the number
 /// of operations completed in its lane does not change. Only time between looks that both saw it
@@ -45,7 +45,8 @@ class Stalls {
   struct Lane {
     bool stalled = false;
     std::uint64_t position = 0;
-    std::string call;  ///< the call that members wait in
+    std::string call;                ///< the call that members wait in
+    std::vector<std::size_t> ranks;  ///< that it concerns
     Duration lasted{0};
     Duration next_warning{0};
     bool warned = false;

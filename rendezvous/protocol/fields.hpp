@@ -103,6 +103,8 @@ template <typename A, Is<CallUnderWay> M>
 void fields(A& archive, M& m) {
   archive("kind", m.kind);
   archive("tensor", m.tensor);
+  archive("text", m.text);
+  archive("ranks", m.ranks);
 }
 
 template <typename A, Is<WorkerFigures::Change> M>

@@ -25,10 +25,16 @@ struct StallLimits {
   bool operator==(const StallLimits&) const = default;
 };
 
-/// The call that a member is in, in one lane. Both fields are empty while it is in nothing there.
+/// The call that a member is in, in one lane. `kind` and `tensor` are empty while it is in nothing
+/// there.
 struct CallUnderWay {
   std::string kind;    ///< such as "allreduce", while an operation of the lane is under way
-  std::string tensor;  ///< the first in the order of names of the named tensors under way
+  std::string tensor;  ///< the first in the order of names of the named calls under way
+  /// What users call it, such as "alltoall 'x' of the group 'per host'"; none without `tensor`.
+  std::optional<std::string> text = {};
+  /// The ranks of the group that makes it: first and last of each range, ascending. None: all
+  /// members, or more ranges than fit.
+  std::optional<std::vector<std::uint64_t>> ranks = {};
 
   bool operator==(const CallUnderWay&) const = default;
 };

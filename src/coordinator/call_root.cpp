@@ -19,8 +19,10 @@ int CallRoot::rank_in(const Members& members) const {
 }
 
 std::uint32_t CallRoot::detail(const Members& members) const {
-  return named_as_worker_ ? transport::Fingerprint::root_worker(*named_as_worker_)
-                          : static_cast<std::uint32_t>(rank_in(members));
+  if (!named_as_worker_) return static_cast<std::uint32_t>(rank_in(members));
+  const int rank = members.rank_of(*named_as_worker_);
+  return rank < 0 ? transport::Fingerprint::lost_worker(*named_as_worker_)
+                  : transport::Fingerprint::root_worker(rank);
 }
 
 }  // namespace elastic::coordinator

@@ -12,6 +12,7 @@
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "coordinator/device_operation.hpp"
+#include "coordinator/group_names.hpp"
 #include "coordinator/join_operation.hpp"
 #include "coordinator/neutral_operation.hpp"
 #include "coordinator/operation.hpp"
@@ -93,10 +94,12 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submis
                         "' is submitted while this worker is in join; submit it before, or when "
                         "join has returned");
     }
-    if (!names_.try_emplace(name, std::this_thread::get_id()).second) {
-      return Status(
-          Code::kInvalidArgument,
-          "tensor '" + name + "' is under way already: wait for it before submitting it again");
+    const Caller caller{std::this_thread::get_id(), submission.call.request.kind,
+                        submission.call.group};
+    if (!names_.try_emplace(name, caller).second) {
+      return Status(Code::kInvalidArgument,
+                    "tensor " + user_name(name) +
+                        " is under way already: wait for it before submitting it again");
     }
     open_.store(true, std::memory_order_release);
     submitted_.push_back(std::move(submission));
@@ -157,13 +160,15 @@ void Coordinator::drain() {
   const Counted draining(draining_);
   completed_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) {
     return std::none_of(names_.begin(), names_.end(),
-                        [self](const auto& entry) { return entry.second == self; });
+                        [self](const auto& entry) { return entry.second.thread == self; });
   });
 }
 
-std::string Coordinator::first_name() const {
+std::optional<Coordinator::UnderWay> Coordinator::first_call() const {
   const MutexLock lock(mutex_);
-  return names_.empty() ? std::string() : names_.begin()->first;
+  if (names_.empty()) return std::nullopt;
+  const auto& [name, caller] = *names_.begin();
+  return UnderWay{name, caller.kind, caller.group};
 }
 
 /// An exception here, such as for lack of memory, may come between an order and its result, so this

@@ -95,8 +95,14 @@ class Coordinator {
   /// own outcome. Does not wait for tensors of other threads: another member may submit those only
   /// after the step boundary at which this thread waits.
   void drain();
-  /// The first, in the order of names, of the tensors under way; empty if there are none.
-  std::string first_name() const;
+  /// A named call under way.
+  struct UnderWay {
+    std::string name;  ///< by which the ranks know it
+    std::uint8_t kind = kAllreduceRequest;
+    std::shared_ptr<const std::vector<WorkerId>> group = nullptr;  ///< as in NamedCall
+  };
+  /// The first, in the order of names, of the calls under way; nothing if there are none.
+  std::optional<UnderWay> first_call() const;
 
  private:
   struct Submission {
@@ -150,8 +156,13 @@ class Coordinator {
   ConditionVariable completed_;
   /// Not yet taken by the coordinator thread.
   std::vector<Submission> submitted_ ELASTIC_GUARDED_BY(mutex_);
-  /// Under way, with the thread that submitted each.
-  std::map<std::string, std::thread::id> names_ ELASTIC_GUARDED_BY(mutex_);
+  /// A call under way, by its name.
+  struct Caller {
+    std::thread::id thread;  ///< that submitted it
+    std::uint8_t kind;
+    std::shared_ptr<const std::vector<WorkerId>> group;
+  };
+  std::map<std::string, Caller> names_ ELASTIC_GUARDED_BY(mutex_);
   int draining_ ELASTIC_GUARDED_BY(mutex_) = 0;      // threads in `drain`
   bool joining_ ELASTIC_GUARDED_BY(mutex_) = false;  // from the call of `join` to its end
   std::atomic<bool> open_{false};  // names_ is not empty; readable without the mutex

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/group_names.hpp"
+
 namespace elastic::coordinator {
 
 Status GroupOrders::submit(const GroupRequest& request) {
   if (Status valid = validate(request.request); !valid.ok()) return valid;
   if (own_.insert(request.request.name).second) return {};
   return Status(Code::kInvalidArgument,
-                "call '" + request.request.name +
-                    "' of a group is submitted again before it is complete; wait for it, or use "
-                    "another name");
+                "call " + user_name(request.request.name) +
+                    " is submitted again before it is complete; wait for it, or use another name");
 }
 
 bool GroupOrders::Submitted::is_complete_but_for(const JoinedRanks& joined) const {
@@ -24,7 +25,7 @@ RunInGroup GroupOrders::order_of(Submitted call, const JoinedRanks& joined) {
   const bool whole = call.ranks.size() == call.first.ranks.size();
   const TensorRequest& request = call.first.request;
   if (!whole && call.mismatch.empty() && !goes_on_without_joined(request.kind)) {
-    call.mismatch = "a call of a group, " + joined.refusal(request, call.first.ranks);
+    call.mismatch = "call " + joined.refusal(request, call.first.ranks);
   }
   return {std::move(call.first), std::move(call.mismatch)};
 }
@@ -39,7 +40,7 @@ Result<std::optional<RunInGroup>> GroupOrders::submitted(RankRange from, GroupRe
     call.first = std::move(request);
     call.first_rank = rank;
   } else if (call.mismatch.empty() && !(call.first == request)) {
-    call.mismatch = "call '" + name + "' of a group: rank " + std::to_string(call.first_rank) +
+    call.mismatch = "call " + user_name(name) + ": rank " + std::to_string(call.first_rank) +
                     " submitted " + describe(call.first) + "; rank " + std::to_string(rank) +
                     " submitted " + describe(request);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/rank_list.hpp"
+#include "coordinator/group_names.hpp"
 
 namespace elastic::coordinator {
 
@@ -30,7 +31,7 @@ std::string JoinedRanks::refusal(const TensorRequest& request,
     const bool makes = among.empty() || std::ranges::binary_search(among, static_cast<int>(rank));
     if (joined_at_[rank] && makes) ranks.push_back(rank);
   }
-  return "'" + request.name + "' (" + describe(request) + "): " + rank_list(ranks) +
+  return user_name(request.name) + " (" + describe(request) + "): " + rank_list(ranks) +
          (ranks.size() == 1 ? " has" : " have") +
          " called join, and only named allreduces and barriers go on without data of " +
          (ranks.size() == 1 ? "that rank" : "those ranks") +

@@ -214,8 +214,8 @@ Status Lane::closed() const {
 std::optional<std::string> Lane::call_under_way() const {
   const MutexLock lock(mutex_);
   if (!ledger_.is_open()) return std::string();
-  if (transport::waits_for_state(begun_kind_)) return std::nullopt;
-  return transport::describe_kind(begun_kind_);
+  if (transport::waits_for_state(begun_call_.kind)) return std::nullopt;
+  return transport::describe_kind(begun_call_);
 }
 
 std::uint64_t Lane::position() const {

@@ -193,8 +193,8 @@ class Lane {
   ConditionVariable changed_;
   std::shared_ptr<LaneView> view_ ELASTIC_GUARDED_BY(mutex_);
   Ledger ledger_ ELASTIC_GUARDED_BY(mutex_);
-  /// Fingerprint::kind of the latest operation that began.
-  std::uint8_t begun_kind_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  /// The latest operation that began.
+  transport::Fingerprint begun_call_ ELASTIC_GUARDED_BY(mutex_);
   bool frozen_ ELASTIC_GUARDED_BY(mutex_) = true;
   bool owned_ ELASTIC_GUARDED_BY(mutex_) = false;
   int waiting_ ELASTIC_GUARDED_BY(mutex_) = 0;  // threads in `acquire`

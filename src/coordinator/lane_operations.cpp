@@ -88,7 +88,7 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
     }
     owned_ = true;
     ledger_.begun(small.needs);
-    begun_kind_ = call.fingerprint.kind;
+    begun_call_ = call.fingerprint;
     position = ledger_.position();
     view = view_.get();
   }
@@ -163,7 +163,7 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   {
     const MutexLock lock(mutex_);
     ledger_.begun(operation.needs());
-    begun_kind_ = call.fingerprint.kind;
+    begun_call_ = call.fingerprint;
   }
   attempted_by_ = view.members;
   attempted_call_ = call.fingerprint;

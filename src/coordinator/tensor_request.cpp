@@ -10,6 +10,7 @@
 #include "base/join_name.hpp"
 #include "base/rank_list.hpp"
 #include "base/reduce_ops.hpp"
+#include "coordinator/group_names.hpp"
 
 namespace elastic::coordinator {
 namespace {
@@ -27,13 +28,19 @@ std::string name_of_kind(std::uint8_t kind) {
                                         "scan",
                                         "message",
                                         "join",
-                                        "call without a name"};
+                                        "call without a name",
+                                        "exscan"};
   return kind < kNames.size() ? kNames[kind] : "call of kind " + std::to_string(kind);
 }
 
 bool reduces(std::uint8_t kind) {
   return kind == kAllreduceRequest || kind == kReduceScatterRequest || kind == kReduceRequest ||
-         kind == kScanRequest;
+         kind == kScanRequest || kind == kExscanRequest;
+}
+/// Whether a request has no number of elements, because ranks may differ in it.
+bool may_differ_in_count(std::uint8_t kind) {
+  return kind == kAllgatherRequest || kind == kAlltoallRequest || kind == kGatherRequest ||
+         kind == kScatterRequest || kind == kMessageRequest;
 }
 
 std::string describe(const TensorShape& shape) {
@@ -65,7 +72,7 @@ Status validate(const TensorRequest& request) {
                   "a tensor's name has " + std::to_string(request.name.size()) +
                       " bytes; at most " + std::to_string(kMaxNameBytes) + " are possible");
   }
-  const std::string who = "tensor '" + request.name + "': ";
+  const std::string who = "tensor " + user_name(request.name) + ": ";
   if (request.tensors.empty()) {
     return Status(Code::kInvalidArgument, who + "the group has no tensors");
   }
@@ -92,6 +99,14 @@ TensorRequest join_request() {
   return {kJoinName, kJoinRequest, ReduceOp::kMax, {{DType::kI64, 1}}};
 }
 
+std::string describe_call(std::uint8_t kind, const std::string& name) {
+  if (kind == kUnnamedRequest) return "call " + user_name(name);
+  if (kind == kMessageRequest || kind == kJoinRequest) {
+    return name_of_kind(kind) + (kind == kJoinRequest ? "" : " " + user_name(name));
+  }
+  return "named " + name_of_kind(kind) + " " + user_name(name);
+}
+
 std::string describe(const TensorRequest& request) {
   constexpr std::size_t kShown = 8;
   std::string text = name_of_kind(request.kind);
@@ -99,7 +114,7 @@ std::string describe(const TensorRequest& request) {
       request.kind == kUnnamedRequest) {
     return text;
   }
-  if (request.kind == kMessageRequest) {
+  if (may_differ_in_count(request.kind) && request.tensors.size() == 1) {
     return text + " of " + dtype_name(request.tensors.front().dtype);
   }
   text += " of ";

@@ -28,6 +28,7 @@ enum RequestKind : std::uint8_t {
   kMessageRequest,
   kJoinRequest,
   kUnnamedRequest,  ///< of a group, whose ranks compare their calls themselves
+  kExscanRequest,
 };
 
 /// Whether calls of this kind go on without the ranks that have joined: a neutral element stands
@@ -74,6 +75,9 @@ Status validate(const TensorRequest& request);
 /// The request of `join`, which has one name in the whole job: a rank joins once at a time.
 TensorRequest join_request();
 
+/// "named allreduce 'grad'", "call #3 of the group 'per host'", "message #1 with tag 7": a call
+/// that is under way, for users.
+std::string describe_call(std::uint8_t kind, const std::string& name);
 /// "allreduce of 10 f32, sum"
 std::string describe(const TensorRequest& request);
 /// "allreduce of 10 f32, sum, for ranks 0, 2"

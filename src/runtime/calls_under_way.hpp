@@ -2,11 +2,12 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "coordinator/coordinator.hpp"
 #include "coordinator/lane.hpp"
+#include "coordinator/lane_view.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::runtime {
@@ -15,18 +16,22 @@ namespace elastic::runtime {
 /// control thread asks for them, so the calls themselves cost nothing.
 class CallsUnderWay {
  public:
-  /// Sets the function that returns the first named tensor under way ("" for none). It may be
-  /// called until it is replaced. Empty: there are no named tensors.
-  void set_first_name(std::function<std::string()> first_name);
+  using NamedCall = coordinator::Coordinator::UnderWay;
+  using FirstCall = std::function<std::optional<NamedCall>()>;
 
-  /// The present call of each lane. Nothing while this worker synchronises state, which is no
-  /// stall.
+  /// Sets the function that returns the first named call under way. It may be called until it is
+  /// replaced. Empty: there are no named calls.
+  void set_first_call(FirstCall first_call);
+
+  /// The present call of each lane; of a group's call the ranks among `members`, if there are any.
+  /// Nothing while this worker synchronises state, which is no stall.
   std::optional<std::vector<rendezvous::CallUnderWay>> present_calls(
-      const coordinator::Lane& unnamed, const coordinator::Lane& named) const;
+      const coordinator::Lane& unnamed, const coordinator::Lane& named,
+      const coordinator::Members* members) const;
 
  private:
-  mutable Mutex mutex_;  // also held while `first_name_` runs
-  std::function<std::string()> first_name_ ELASTIC_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;  // also held while `first_call_` runs
+  FirstCall first_call_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::runtime

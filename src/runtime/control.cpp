@@ -164,7 +164,9 @@ void Control::on_heartbeat() {
 rendezvous::Heartbeat Control::heartbeat() {
   rendezvous::Heartbeat heartbeat = participation_.heartbeat();
   heartbeat.commits = gate_.commits();
-  heartbeat.calls = calls_.present_calls(*lanes_[kUnnamedLane], *lanes_[kNamedLane]);
+  const auto summary = view();
+  heartbeat.calls = calls_.present_calls(*lanes_[kUnnamedLane], *lanes_[kNamedLane],
+                                         summary ? summary->members.get() : nullptr);
   heartbeat.synced = status_.synced();
   heartbeat.slowest = status_.slowest();
   if (const TimePoint now = Clock::now(); now >= figures_due_) {

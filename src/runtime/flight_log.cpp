@@ -124,7 +124,7 @@ Result<std::string> FlightLog::folder() const {
 
 /// The first of the named tensors under way, which may not have come to an operation yet.
 std::string FlightLog::first_tensor() const {
-  const auto calls = calls_.present_calls(*lanes_[0], *lanes_[1]);
+  const auto calls = calls_.present_calls(*lanes_[0], *lanes_[1], nullptr);
   return calls ? calls->back().tensor : std::string();
 }
 

@@ -12,6 +12,7 @@
 #include "base/hash.hpp"
 #include "base/in_callback.hpp"
 #include "coordinator/group_operation.hpp"
+#include "coordinator/group_names.hpp"
 #include "runtime/applied_rule.hpp"
 #include "runtime/group_impl.hpp"
 #include "runtime/groups.hpp"
@@ -114,7 +115,7 @@ Group::Impl::Membership& Group::Impl::renew() const {
   for (const GroupMember& each : chosen_by(rules_, roster->members, self)) {
     workers->push_back(each.id);
   }
-  membership_.prefix = fmt::format("{}@{:016x}/", mark_, hash_of_workers(*workers));
+  membership_.prefix = coordinator::group_prefix(mark_, hash_of_workers(*workers));
   membership_.present.reset();
   membership_.workers = std::move(workers);
   membership_.roster = std::move(roster);
@@ -184,8 +185,9 @@ std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call) con
     const MutexLock lock(mutex_);
     Membership& membership = renew();
     std::string& name = call.request.name;
-    name = name.empty() ? membership.prefix + "#" + std::to_string(calls_[membership.prefix]++)
-                        : membership.prefix + ":" + name;
+    const std::string& prefix = membership.prefix;
+    name = name.empty() ? coordinator::name_in_group(prefix, ++calls_[prefix])
+                        : coordinator::name_in_group(prefix, name);
     call.group = membership.workers;
   }
   return runtime::value_or_throw(job_.coordinator().submit(std::move(call)));

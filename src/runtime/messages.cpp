@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "coordinator/block_operations.hpp"
+#include "coordinator/group_names.hpp"
 #include "runtime/result_room.hpp"
 
 namespace elastic::runtime {
@@ -43,15 +44,13 @@ Messages::NamedCall Messages::call(const Ends& ends, bool sends, DType dtype) {
   std::uint64_t number = 0;
   {
     const MutexLock lock(mutex_);
-    number = numbers_[{ends, sends}]++;
+    number = ++numbers_[{ends, sends}];
   }
   NamedCall call;
-  call.request = {
-      fmt::format("message from {:016x} to {:016x}{}{}, tag {}, #{}", ends.from, ends.to,
-                  ends.group.empty() ? "" : " in ", ends.group, ends.tag, number),
-      coordinator::kMessageRequest,
-      ReduceOp::kSum,
-      {{dtype, 0}}};
+  call.request = {coordinator::message_name(ends.from, ends.to, ends.group, ends.tag, number),
+                  coordinator::kMessageRequest,
+                  ReduceOp::kSum,
+                  {{dtype, 0}}};
   call.group =
       std::make_shared<const std::vector<WorkerId>>(std::vector<WorkerId>{ends.from, ends.to});
   return call;

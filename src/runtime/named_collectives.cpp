@@ -321,7 +321,7 @@ Work AsyncCollectives::exscan_async(std::string_view name, ConstTensorView in, T
   runtime::check_reduction(in, out, op, "exscan_async");
   runtime::check_elementwise(op, "exscan_async");
   return scope()->submit("exscan_async", in,
-                         {request(name, coordinator::kScanRequest, in.dtype, in.count, op),
+                         {request(name, coordinator::kExscanRequest, in.dtype, in.count, op),
                           [in, out, op](const Members& /*members*/) {
                             return std::make_unique<coordinator::ScanOperation>(in, out, op,
                                                                                 /*exclusive=*/true);

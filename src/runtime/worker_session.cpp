@@ -20,11 +20,11 @@ WorkerSession::WorkerSession(Identity identity, const Options& options, const Ba
   named.timeline = &timeline;
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
   raise_if(coordinator_->status());
-  control_.calls_under_way().set_first_name([this] { return coordinator_->first_name(); });
+  control_.calls_under_way().set_first_call([this] { return coordinator_->first_call(); });
 }
 
 WorkerSession::~WorkerSession() {
-  control_.calls_under_way().set_first_name({});
+  control_.calls_under_way().set_first_call({});
 }
 
 Status WorkerSession::leave_without_result(const Status& why) {

@@ -76,6 +76,19 @@ TEST_F(StallTest, NamedCallsAreToldOfInOneWarning) {
   EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
 }
 
+/// Rank 1, which is in no call, is none of the group.
+TEST_F(StallTest, AGroupWaitsForItsMembersAlone) {
+  const std::string other = pipe() + "_of_rank_1";
+  ASSERT_EQ(::mkfifo(other.c_str(), 0600), 0);
+  start({"-np", "3"}, "group");
+  const std::string call = "named alltoall 'x' of the group 'every 2 from 0' of ranks 0 and 2 ";
+  EXPECT_TRUE(comes(kServer, "rank 2 has not entered " + call + "for ")) << job_.output();
+  let_the_last_rank_go_on();
+  EXPECT_TRUE(comes(kServer, "goes on: " + call + "was waited for ")) << job_.output();
+  std::ofstream(other).close();
+  EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
+}
+
 TEST_F(StallTest, NamedOnOneRankAndUnnamedOnTheOthersEndsOnAllWithWhatEachIsIn) {
   start({"-np", "3", "--stall-timeout-ms", "1500"}, "mixed");
   EXPECT_NE(job_.launcher().wait(kDeadline).value_or(0), 0) << job_.output();

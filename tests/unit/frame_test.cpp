@@ -114,8 +114,10 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe(performed_by("gloo", {1, 2, 0, 1, 0, 1024})),
             "allreduce of 1024 f32, sum, by gloo");
   EXPECT_EQ(describe({2, 7, 0, 1, 2, 16}), "broadcast of 16 i64 from rank 2");
-  EXPECT_EQ(describe({2, 7, 0, 1, Fingerprint::root_worker((std::uint64_t{9} << 31) + 77), 16}),
-            "broadcast of 16 i64 from the worker whose id has the low bits 77");
+  EXPECT_EQ(describe({2, 7, 0, 1, Fingerprint::root_worker(77), 16}),
+            "broadcast of 16 i64 from the worker of rank 77");
+  EXPECT_EQ(describe({2, 7, 0, 1, Fingerprint::lost_worker(~0ULL), 16}),
+            "broadcast of 16 i64 from a worker that is no member");
   EXPECT_EQ(describe({1, 2, 0, 5, 77, 4810}), "allreduce of 5 tensors, 4810 elements, sum");
   EXPECT_EQ(describe({1, 2, 1, 255, 77, 4810}),
             "allreduce of 255 or more tensors, 4810 elements, average");
@@ -127,16 +129,18 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({12, 2, 0, 1, 3, 99}), "gather of f32 to rank 3");
   EXPECT_EQ(describe({13, 7, 0, 1, 1, 0}), "scatter of i64 from rank 1");
   EXPECT_EQ(describe({14, 3, 3, 1, Fingerprint::root_worker(5), 8}),
-            "reduce of 8 f64 to the worker whose id has the low bits 5, max");
+            "reduce of 8 f64 to the worker of rank 5, max");
   EXPECT_EQ(describe({15, 3, 0, 1, 0, 8}), "scan of 8 f64, sum");
   EXPECT_EQ(describe({15, 3, 4, 1, Fingerprint::kExclusive, 8}), "exscan of 8 f64, product");
   EXPECT_EQ(describe({8, 5, 0, 1, 0, 0}), "elastic::run, which synchronises the state");
   EXPECT_EQ(describe({1, 4, 5, 1, 0, 8}), "allreduce of 8 i8, bit and");
   EXPECT_EQ(describe({4, 2, 10, 1, 0, 8}), "reduce_scatter of 8 f32, logical xor");
   EXPECT_EQ(describe({1, 2, 11, 1, 0, 8}), "allreduce of 8 f32, adasum");
+  EXPECT_EQ(describe({1, 2, 12, 1, 0, 8}), "allreduce of 8 f32, hierarchical adasum");
+  EXPECT_EQ(describe({1, 2, 0, 1, 77, 8}), "allreduce of 8 f32, sum, scaled");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
-  EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::root_worker(7), 0}),
-            "call whose root is the worker whose id has the low bits 7, which is no member");
+  EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::lost_worker(7), 0}),
+            "call whose root is a worker that is no member");
   EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "call whose root is gone");
 }
 
@@ -144,6 +148,7 @@ TEST(Fingerprint, SaysWhichCallAnAllgatherIsFor) {
   for (const GatheredCall* const call : {&kLocationCall, &kSparseCall}) {
     const auto row = static_cast<std::uint32_t>(hash_of(std::as_bytes(std::span(call->row))));
     EXPECT_EQ(describe({3, 5, 0, 1, row, 0}), call->name);
+    EXPECT_EQ(describe_kind(Fingerprint{3, 5, 0, 1, row, 0}), call->name);
     EXPECT_EQ(describe({3, 5, 0, 1, row + 1, 0}), "allgather of u8");
   }
 }

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/group_names.hpp"
+
 namespace elastic::coordinator {
 namespace {
 
@@ -28,14 +30,14 @@ TEST(GroupOrdersTest, OrdersACallWhenItsLastRankHasSubmittedIt) {
 
 TEST(GroupOrdersTest, NamesTwoRanksThatDiffer) {
   GroupOrders leader;
-  EXPECT_FALSE(leader.submitted({0}, call_of({0, 1, 2})).value());
-  EXPECT_FALSE(leader.submitted({2}, call_of({0, 1, 2}, "sum", 4)).value());
-  const auto order = leader.submitted({1}, call_of({0, 1, 2})).value();
+  const std::string sum = name_in_group(group_prefix("per host~0123abcd", 7), "sum");
+  EXPECT_FALSE(leader.submitted({0}, call_of({0, 1, 2}, sum)).value());
+  EXPECT_FALSE(leader.submitted({2}, call_of({0, 1, 2}, sum, 4)).value());
+  const auto order = leader.submitted({1}, call_of({0, 1, 2}, sum)).value();
   ASSERT_TRUE(order);
-  EXPECT_EQ(
-      order->mismatch,
-      "call 'sum' of a group: rank 0 submitted allreduce of 3 f32, sum, for ranks 0-2; rank 2 "
-      "submitted allreduce of 4 f32, sum, for ranks 0-2");
+  EXPECT_EQ(order->mismatch,
+            "call 'sum' of the group 'per host': rank 0 submitted allreduce of 3 f32, sum, for "
+            "ranks 0-2; rank 2 submitted allreduce of 4 f32, sum, for ranks 0-2");
 }
 
 TEST(GroupOrdersTest, WaitsForNoRankThatHasJoined) {

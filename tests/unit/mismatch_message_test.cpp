@@ -30,10 +30,24 @@ TEST(MismatchMessage, SaysWhatCallsThatLookAlikeDifferIn) {
     for (Statement& each : statements) each.called.kind = static_cast<std::uint8_t>(kind);
     return mismatch_message(statements);
   };
-  EXPECT_TRUE(names(message(Kind::kAllreduce), "sum with other shapes or scales. All"));
+  EXPECT_TRUE(names(message(Kind::kAllreduce), "sum, scaled with other factors. All"));
   EXPECT_TRUE(names(message(Kind::kAllgather), "f32 with blocks of other shapes. All"));
   EXPECT_TRUE(names(message(Kind::kAlltoall), "for each rank with blocks of other shapes. All"));
   EXPECT_FALSE(names(message(Kind::kBroadcast), "shapes")) << "the roots are in the message";
+}
+
+TEST(MismatchMessage, SaysThatGroupsOfOneSizeDiffer) {
+  std::vector<Statement> statements{{print(5, 1), ""}, {print(5, 2), ""}};
+  for (Statement& each : statements) each.called.tensors = 2;
+  EXPECT_TRUE(names(mismatch_message(statements), "sum with other shapes or scales. All"));
+}
+
+TEST(MismatchMessage, SaysWhichRankHasFactors) {
+  const std::string message = mismatch_message({{print(5), ""}, {print(5, 9), ""}});
+  EXPECT_TRUE(names(message,
+                    "rank 0 called allreduce of 5 f32, sum, but rank 1 called allreduce of 5 "
+                    "f32, sum, scaled. All"))
+      << message;
 }
 
 TEST(MismatchMessage, TakesTheLeastText) {

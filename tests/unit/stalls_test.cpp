@@ -16,6 +16,15 @@ using testing::IsEmpty;
 Heartbeat member(std::uint64_t completed, const std::string& kind, const std::string& tensor = "") {
   Heartbeat heartbeat{1, {completed, 0}};
   heartbeat.calls = {{kind, ""}, {"", tensor}};
+  if (!tensor.empty()) heartbeat.calls->back().text = "named allreduce '" + tensor + "'";
+  return heartbeat;
+}
+
+/// A member that has submitted an alltoall to a group of these ranges of ranks.
+Heartbeat member_in(const std::vector<std::uint64_t>& ranges, const std::string& name) {
+  Heartbeat heartbeat = member(20, "", "mark/:" + name);
+  heartbeat.calls->back().text = "named alltoall '" + name + "' of the group 'some'";
+  heartbeat.calls->back().ranks = ranges;
   return heartbeat;
 }
 
@@ -68,6 +77,39 @@ TEST_F(StallsTest, SaysWhatEachIsIn) {
   EXPECT_THAT(look({member(20, "", "grad"), member(20, "allreduce"), member(20, "")}, 1100),
               ElementsAre("rank 0 waits in named allreduce 'grad', rank 1 in allreduce #21, for "
                           "1.0 s; rank 2 is in no call"));
+}
+
+TEST_F(StallsTest, OnlyTheMembersOfAGroupAreMissingInItsCall) {
+  const Heartbeat idle = member(20, "");
+  EXPECT_THAT(
+      look({member_in({0, 0, 2, 3}, "x"), idle, idle, idle}, 1100),
+      ElementsAre("ranks 2 and 3 have not entered named alltoall 'x' of the group 'some' of "
+                  "ranks 0, 2 and 3 for 1.0 s; they are in no call"));
+}
+
+/// It waits for its turn, in a call of others for instance.
+TEST_F(StallsTest, ACallThatAllOfAGroupHaveSubmittedIsNone) {
+  const Heartbeat idle = member(20, "");
+  const Heartbeat in_group = member_in({1, 2}, "x");
+  EXPECT_THAT(look({idle, in_group, in_group, idle}, 5000), IsEmpty());
+  EXPECT_THAT(
+      look({member_in({0, 0, 3, 3}, "y"), in_group, in_group, idle}, 1100),
+      ElementsAre("rank 3 has not entered named alltoall 'y' of the group 'some' of ranks 0 "
+                  "and 3 for 1.0 s; it is in no call"));
+}
+
+TEST_F(StallsTest, PrefersTheCallThatAMemberLacksToThoseThatWaitForEachOther) {
+  const Heartbeat idle = member(20, "");
+  EXPECT_THAT(
+      look({member_in({0, 1}, "x"), member_in({1, 2}, "y"), idle}, 1100),
+      ElementsAre("rank 2 has not entered named alltoall 'y' of the group 'some' of ranks 1 "
+                  "and 2 for 1.0 s; it is in no call"));
+}
+
+/// A heartbeat may have any numbers.
+TEST_F(StallsTest, RanksThatAreNoneAreLeftOut) {
+  EXPECT_THAT(look({member_in({0, 1, 7, ~0ULL}, "x"), member(20, "")}, 1100),
+              ElementsAre(testing::HasSubstr("rank 1 has not entered named alltoall 'x'")));
 }
 
 TEST_F(StallsTest, AMemberInJoinIsWaitedForOnlyInACallWithoutAName) {

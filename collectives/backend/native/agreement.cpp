@@ -69,10 +69,12 @@ std::string with_other_call(const Statement& knowing, const Statements& statemen
          describe(other->called) + ". " + rule;
 }
 
-/// Which may differ in the root alone.
+/// Which may differ in the root alone, and do not both name it as a worker.
 bool are_broadcasts(const Fingerprint& one, const Fingerprint& other) {
   constexpr auto kBroadcast = static_cast<unsigned>(Kind::kBroadcast);
-  return one.call() == kBroadcast && other.call() == kBroadcast && one.detail != other.detail;
+  const bool as_workers = (one.detail & other.detail & Fingerprint::kRootWorker) != 0;
+  return one.call() == kBroadcast && other.call() == kBroadcast && one.detail != other.detail &&
+         !as_workers;
 }
 
 /// \returns the difference of two calls whose descriptions are the same.
@@ -80,7 +82,8 @@ const char* hidden_difference(const Fingerprint& called) {
   const auto kind = static_cast<Kind>(called.call());
   const bool has_blocks =
       kind == Kind::kAllgather || kind == Kind::kAlltoall || kind == Kind::kGather;
-  return has_blocks ? " with blocks of other shapes" : " with other shapes or scales";
+  if (has_blocks) return " with blocks of other shapes";
+  return is_scaled(called) ? " with other factors" : " with other shapes or scales";
 }
 
 }  // namespace

@@ -335,7 +335,7 @@ class Checks {
     must_fail("a broadcast from no member", ErrorCode::kRootLost, {"is no member; choose a root"},
               [&] { elastic::broadcast_from(data, last + 1); });
     if (size_ == 1) return;
-    must_fail("broadcasts from two workers", ErrorCode::kMismatch, {"the worker whose id"}, [&] {
+    must_fail("broadcasts from two workers", ErrorCode::kMismatch, {"the worker of rank"}, [&] {
       elastic::broadcast_from(data, rank_ == 0 ? last : members.workers().front());
     });
     require(data == contribution<float>(size_ - 1, 1003), "data after broadcasts that failed");

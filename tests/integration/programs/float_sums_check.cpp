@@ -182,7 +182,7 @@ class Checks {
     check(plain, ReduceOp::kAverage, "a named tensor beside scaled ones");
     if (size_ < 2) return;
     const elastic::Scale own(rank_ + 1, 1);
-    must_fail("other scales", ErrorCode::kMismatch, {"other shapes or scales"},
+    must_fail("other scales", ErrorCode::kMismatch, {"sum, but rank 1", "sum, scaled"},
               [&] { elastic::allreduce(single, ReduceOp::kSum, own); });
     must_fail("other scales, named", ErrorCode::kMismatch, {"times 2 before and 1 after"},
               [&] { elastic::allreduce_async("own", single, ReduceOp::kSum, own).wait(); });

@@ -9,6 +9,8 @@
 //                           unnamed one: they wait for ever
 // stalled_ranks load PIPE   the last rank loads an object of the state once the test has opened the
 //                           named pipe
+// stalled_ranks group PIPE  as named, with an alltoall 'x' of every second rank; rank 1 waits for
+//                           the named pipe PIPE_of_rank_1 meanwhile
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/group.hpp>
 
 namespace {
 
@@ -29,6 +32,11 @@ void unnamed() {
 }
 void named() {
   elastic::allreduce_async("grad", std::span(values)).wait();
+}
+
+void exchange(elastic::Group& group) {
+  std::array<float, 4> blocks{};
+  (void)group.alltoall_async("x", std::span<const float>(blocks)).wait();
 }
 
 /// Returns when the test has opened the other end, and closed it.
@@ -65,7 +73,14 @@ void run(const std::string& mode, const char* pipe) {
   if (mode == "load") return load(pipe);
   for (int i = 0; i < 20; ++i) unnamed();
   const bool last = elastic::rank() + 1 == elastic::size();
-  if (mode == "mixed") {
+  if (mode == "group" && elastic::rank() == 1) {
+    wait_for((std::string(pipe) + "_of_rank_1").c_str());
+    unnamed();
+  } else if (mode == "group") {
+    if (last) wait_for(pipe);
+    exchange(elastic::context().group(elastic::GroupRule::every(2)));
+    unnamed();
+  } else if (mode == "mixed") {
     elastic::rank() == 0 ? named() : unnamed();
   } else {
     if (last) wait_for(pipe);
