@@ -60,6 +60,26 @@ class ELASTIC_API AsyncCollectives {
                                      CudaStream stream = {}) {
     return allreduce_async(data, data, op, stream);
   }
+  template <Element T>
+  [[nodiscard]] Work allreduce_async(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce_async(view(data), op);
+  }
+  template <Element T>
+  [[nodiscard]] Work allreduce_async(std::span<const T> in, std::span<T> out,
+                                     ReduceOp op = ReduceOp::kSum) {
+    return allreduce_async(view(in), view(out), op);
+  }
+  template <detail::ContiguousRange R>
+  [[nodiscard]] Work allreduce_async(R&& data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce_async(view(detail::output_of(std::forward<R>(data))), op);
+  }
+  /// Two texts, or a text and a range, are no tensors: the first is a name.
+  template <detail::ContiguousRange In, detail::ContiguousRange Out>
+  requires Element<detail::ElementOf<In>>
+  [[nodiscard]] Work allreduce_async(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    return allreduce_async(view(detail::lasting_input_of(std::forward<In>(in))),
+                           view(detail::output_of(std::forward<Out>(out))), op);
+  }
   [[nodiscard]] Work grouped_allreduce_async(std::span<const TensorView> tensors,
                                              ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
   [[nodiscard]] Work broadcast_async(TensorView data, Root root, CudaStream stream = {});

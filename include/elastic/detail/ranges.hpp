@@ -56,6 +56,16 @@ constexpr std::span<const ElementOf<R>> input_of(const R& range) {
   }
 }
 
+/// As `input_of`, for a call that returns before it has read the input.
+template <ContiguousRange R>
+constexpr std::span<const ElementOf<R>> lasting_input_of(R&& range) {
+  static_assert(
+      std::ranges::borrowed_range<R>,
+      "elastic: this range is a temporary, and its elements go before they are read: give "
+      "it a name");
+  return input_of(range);
+}
+
 /// The memory that a result goes to. A span does not own its memory.
 template <ContiguousRange R>
 constexpr std::span<ElementOf<R>> output_of(R&& range) {

@@ -575,6 +575,15 @@ class Checks {
     const std::vector<std::int32_t> blocks(at(size_), rank_);
     std::vector<elastic::Work> works;
     works.push_back(context.allreduce_async(elastic::view(std::span(sum))));
+    std::vector<std::int64_t> vector(1000, rank_);
+    const std::vector<std::int64_t> input(3, rank_);
+    std::array<std::int64_t, 3> greatest{};
+    std::array<std::int64_t, 3> least{};
+    works.push_back(context.allreduce_async(vector));
+    works.push_back(elastic::allreduce_async(std::span(vector).first(10), ReduceOp::kMax));
+    works.push_back(context.allreduce_async(input, greatest, ReduceOp::kMax));
+    works.push_back(
+        context.allreduce_async(std::span(input), std::span<std::int64_t>(least), ReduceOp::kMin));
     works.push_back(context.broadcast_async(elastic::view(std::span(sent)), size_ - 1));
     const auto gathered =
         context.allgather_async(elastic::view(std::span(block)), elastic::view(std::span(room)));
@@ -590,6 +599,10 @@ class Checks {
     elastic::wait_all(works);
     for (const elastic::Work& work : works) check(work.contributors());
     require(sum == std::vector<std::int64_t>(1000, size_ * (size_ - 1) / 2), "allreduce_async");
+    require(vector == sum, "allreduce_async of a vector and of a part of it");
+    const std::int64_t last = size_ - 1;
+    require(greatest == std::array{last, last, last} && least == std::array<std::int64_t, 3>{},
+            "allreduce_async from a vector to an array");
     require(sent == std::vector<std::int64_t>(5, size_ - 1), "broadcast_async");
     require(gathered.wait().count == room.size() && room.back() == size_ - 1, "allgather_async");
     const auto received = exchanged.wait();
