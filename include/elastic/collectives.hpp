@@ -461,7 +461,8 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// Sends `data` to another member, which receives it by `recv` with the same tag. Messages from
   /// one member to another with one tag keep their order; others overtake each other. Nothing is
   /// buffered: the call returns when the message is there, so two members that send to each other
-  /// at once have to use `send_async` or `recv_async`. Tensors are in host memory.
+  /// at once have to use `send_async` or `recv_async`. `stream` is for tensors on a CUDA device,
+  /// which go through host memory under every backend.
   ///
   /// Rank 0 orders messages as named calls, and all members meet at the end of each: it costs a
   /// barrier, and suits tensors of some size, not a pipeline of small ones.
@@ -470,7 +471,7 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   ///   or a rank that is not there; kRootLost if the other one is no member, or leaves the job
   ///   before the message is complete; kMismatch, on both, if the element types differ.
   /// \{
-  Contributors send(ConstTensorView data, Root to, int tag = 0);
+  Contributors send(ConstTensorView data, Root to, int tag = 0, CudaStream stream = {});
   template <detail::ContiguousRange R>
   Contributors send(const R& data, Root to, int tag = 0) {
     return send(view(detail::input_of(data)), to, tag);
@@ -483,7 +484,7 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \throws Error as `send`; also kInvalidArgument if the message has no room in `out`. It is lost
   ///   then, and the sender learns nothing.
   /// \{
-  ReceivedMessage recv(TensorView out, Root from, int tag = 0);
+  ReceivedMessage recv(TensorView out, Root from, int tag = 0, CudaStream stream = {});
   template <detail::ContiguousRange R>
   ReceivedMessage recv(R&& out, Root from, int tag = 0) {
     return recv(view(detail::output_of(std::forward<R>(out))), from, tag);
@@ -494,8 +495,9 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \returns the message under way.
   /// \throws Error kInvalidArgument and kRootLost as `send`, as far as they are known at once.
   /// \{
-  [[nodiscard]] Work send_async(ConstTensorView data, Root to, int tag = 0);
-  [[nodiscard]] Pending<ReceivedMessage> recv_async(TensorView out, Root from, int tag = 0);
+  [[nodiscard]] Work send_async(ConstTensorView data, Root to, int tag = 0, CudaStream stream = {});
+  [[nodiscard]] Pending<ReceivedMessage> recv_async(TensorView out, Root from, int tag = 0,
+                                                    CudaStream stream = {});
   /// \}
 
   /// For tensors whose element type is known only at run time, or whose result there may be no room

@@ -70,8 +70,11 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
   return submit(std::move(submission));
 }
 
-Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(NamedCall call) {
-  return submit(Submission{.call = std::move(call), .tensors = {}});
+Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
+    NamedCall call, const std::shared_ptr<device::StagedTensors>& staged) {
+  Submission submission{.call = std::move(call), .tensors = {}};
+  submission.staged = staged;
+  return submit(std::move(submission));
 }
 
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(Submission submission) {
@@ -424,12 +427,14 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
   }
 }
 
-/// Copies results back to the program's tensors if they were staged, and waits for all copies.
+/// Copies results back to the program's tensors if they were staged, and waits for all copies. A
+/// call with functions of its own does that itself (`conclude`).
 Status Coordinator::bring_back(const OrderItem& order) {
   std::vector<device::StagedTensors*> all;
   for (const auto& request : *order.requests) {
     const auto found = pending_.find(request->name);
-    if (found != pending_.end() && found->second.staged) all.push_back(found->second.staged.get());
+    if (found == pending_.end() || found->second.call.make) continue;
+    if (found->second.staged) all.push_back(found->second.staged.get());
   }
   Status status;
   for (device::StagedTensors* const staged : all) {

@@ -81,8 +81,10 @@ class Coordinator {
     /// `make` is on those of the view, as members of a view of their own. Null: all members.
     std::shared_ptr<const std::vector<WorkerId>> group = nullptr;
   };
-  /// Submits a named call on tensors in host memory.
-  Result<std::shared_ptr<detail::WorkState>> submit(NamedCall call);
+  /// Submits a named call on tensors in host memory, which for `staged` ones is that of theirs:
+  /// `conclude` copies their results back.
+  Result<std::shared_ptr<detail::WorkState>> submit(
+      NamedCall call, const std::shared_ptr<device::StagedTensors>& staged = nullptr);
   /// This worker has no more data: waits until all its named calls are complete, and tells the
   /// others then. Later submissions are refused until the join ends, which it does when all members
   /// have joined. `last` then has the rank that joined last; `conclude` is as in NamedCall.

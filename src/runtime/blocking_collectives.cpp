@@ -162,22 +162,23 @@ Contributors Collectives::exscan(ConstTensorView in, TensorView out, ReduceOp op
   return scope()->collectives().scan("exscan", in, out, op, /*exclusive=*/true, stream);
 }
 
-Work Collectives::send_async(ConstTensorView data, Root to, int tag) {
-  return scope()->send(data, to, tag);
+Work Collectives::send_async(ConstTensorView data, Root to, int tag, CudaStream stream) {
+  return scope()->send(data, to, tag, stream);
 }
 
-Pending<ReceivedMessage> Collectives::recv_async(TensorView out, Root from, int tag) {
+Pending<ReceivedMessage> Collectives::recv_async(TensorView out, Root from, int tag,
+                                                 CudaStream stream) {
   auto result = std::make_shared<ReceivedMessage>();
-  Work work = scope()->receive(out, from, tag, result);
+  Work work = scope()->receive(out, from, tag, stream, result);
   return {std::move(work), std::move(result)};
 }
 
-Contributors Collectives::send(ConstTensorView data, Root to, int tag) {
-  return send_async(data, to, tag).wait();
+Contributors Collectives::send(ConstTensorView data, Root to, int tag, CudaStream stream) {
+  return send_async(data, to, tag, stream).wait();
 }
 
-ReceivedMessage Collectives::recv(TensorView out, Root from, int tag) {
-  return recv_async(out, from, tag).wait();
+ReceivedMessage Collectives::recv(TensorView out, Root from, int tag, CudaStream stream) {
+  return recv_async(out, from, tag, stream).wait();
 }
 
 Contributors Collectives::barrier() {

@@ -45,8 +45,8 @@ class CallScope {
   virtual OwnedBlocks own(const BlocksView& blocks) const = 0;
 
   /// Starts a message to or from a member, `peer`.
-  virtual Work send(const ConstTensorView& data, const Root& peer, int tag) = 0;
-  virtual Work receive(const TensorView& out, const Root& peer, int tag,
+  virtual Work send(const ConstTensorView& data, const Root& peer, int tag, CudaStream stream) = 0;
+  virtual Work receive(const TensorView& out, const Root& peer, int tag, CudaStream stream,
                        const std::shared_ptr<ReceivedMessage>& result) = 0;
 };
 

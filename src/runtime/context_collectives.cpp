@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,14 +113,18 @@ Work Context::Impl::submit(const char* call, std::string_view name,
       std::string(name), {tensors.begin(), tensors.end()}, op, nullptr, scale)));
 }
 
-void Context::Impl::prepare_named(const char* call, std::string_view name,
-                                  const ConstTensorView& tensor) const {
+void Context::Impl::prepare_named(const char* call, std::string_view name) const {
   refuse_in_callback(call);
   if (name.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 std::string(call) + ": a named call needs a name that is not empty");
   }
   (void)members();
+}
+
+void Context::Impl::prepare_named(const char* call, std::string_view name,
+                                  const ConstTensorView& tensor) const {
+  prepare_named(call, name);
   if (device::on_device(tensor)) {
     throw Error(ErrorCode::kInvalidArgument,
                 std::string(call) +
@@ -170,32 +175,63 @@ WorkerId peer_in(const coordinator::Members& members, const char* call, const Ro
   return (*members.ids)[static_cast<std::size_t>(rank)];
 }
 
-void check_message(const char* call, const ConstTensorView& tensor) {
-  runtime::check(tensor, call);
-  if (!device::on_device(tensor)) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              std::string(call) + ": messages take tensors in host memory");
-}
-
 }  // namespace
 
-Work Context::Impl::send(const std::string& group, const coordinator::Members& members,
-                         const ConstTensorView& data, const Root& peer, int tag) {
-  check_message("send", data);
-  prepare_named("send", "a message", data);
-  const WorkerId to = peer_in(members, "send", peer);
-  return Work(runtime::value_or_throw(
-      coordinator().submit(messages_.send({group, control().identity().id, to, tag}, data))));
+Context::Impl::Staged Context::Impl::stage_named(const char* call,
+                                                 std::span<const ConstTensorView> inputs,
+                                                 std::span<const TensorView> outputs,
+                                                 CudaStream stream) {
+  refuse_in_callback(call);
+  (void)members();
+  const auto on_device = [](const ConstTensorView& each) { return device::on_device(each); };
+  if (std::ranges::none_of(inputs, on_device) && std::ranges::none_of(outputs, on_device)) {
+    runtime::check_no_stream(stream);
+    for (const ConstTensorView& each : inputs) check_lies_on_host(each);
+    for (const TensorView& each : outputs) check_lies_on_host(each);
+    return nullptr;
+  }
+  Staged staged = runtime::value_or_throw(
+      devices_.stage(call, inputs, outputs, stream, device::Fetch::kAtOnce));
+  runtime::raise_if(staged->start());
+  return staged;
 }
 
-Work Context::Impl::receive(const std::string& group, const coordinator::Members& members,
-                            const TensorView& out, const Root& peer, int tag,
-                            const std::shared_ptr<ReceivedMessage>& result) {
-  check_message("recv", out);
-  prepare_named("recv", "a message", out);
-  const WorkerId from = peer_in(members, "recv", peer);
+Status Context::Impl::bring_back(const Staged& staged, std::size_t bytes) {
+  Status back = staged->send_back(bytes);
+  if (back.ok()) back = staged->wait_until_back();
+  return back.ok() ? back : leave_without_result(back);
+}
+
+Work Context::Impl::send(const std::string& group, const coordinator::Members& members,
+                         const ConstTensorView& data, const Root& peer, int tag,
+                         CudaStream stream) {
+  runtime::check(data, "send");
+  const WorkerId to = peer_in(members, "send", peer);
+  const TensorView none;
+  const Staged staged = stage_named("send", {&data, 1}, {&none, 1}, stream);
+  const ConstTensorView& given = staged ? staged->tensors().front().input : data;
   return Work(runtime::value_or_throw(coordinator().submit(
-      messages_.receive({group, from, control().identity().id, tag}, out, result))));
+      messages_.send({group, control().identity().id, to, tag}, given), staged)));
+}
+
+/// The rest of `out`, behind the message, stays as it is on the device, too.
+Work Context::Impl::receive(const std::string& group, const coordinator::Members& members,
+                            const TensorView& out, const Root& peer, int tag, CudaStream stream,
+                            const std::shared_ptr<ReceivedMessage>& result) {
+  runtime::check(out, "recv");
+  const WorkerId from = peer_in(members, "recv", peer);
+  const ConstTensorView none;
+  const Staged staged = stage_named("recv", {&none, 1}, {&out, 1}, stream);
+  const TensorView& room = staged ? staged->tensors().front().output : out;
+  NamedCall call = messages_.receive({group, from, control().identity().id, tag}, room, result);
+  if (staged) {
+    call.conclude = [this, staged, result, received = std::move(call.conclude)] {
+      Status status = received();
+      const std::size_t bytes = result->count * size_of(staged->tensors().front().output.dtype);
+      return status.ok() ? bring_back(staged, bytes) : status;
+    };
+  }
+  return Work(runtime::value_or_throw(coordinator().submit(std::move(call), staged)));
 }
 
 Contributors Context::Impl::barrier() {

@@ -97,12 +97,12 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
-  Work send(const ConstTensorView& data, const Root& peer, int tag) override {
-    return send({}, *members(), data, peer, tag);
+  Work send(const ConstTensorView& data, const Root& peer, int tag, CudaStream stream) override {
+    return send({}, *members(), data, peer, tag, stream);
   }
-  Work receive(const TensorView& out, const Root& peer, int tag,
+  Work receive(const TensorView& out, const Root& peer, int tag, CudaStream stream,
                const std::shared_ptr<ReceivedMessage>& result) override {
-    return receive({}, *members(), out, peer, tag, result);
+    return receive({}, *members(), out, peer, tag, stream, result);
   }
   /// Waits for the calls of this thread that `queue` has started, here and in groups.
   void finish_queued() {
@@ -116,13 +116,23 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
 
   // For groups. `peer` is one of `members`.
   Work send(const std::string& group, const coordinator::Members& members,
-            const ConstTensorView& data, const Root& peer, int tag);
+            const ConstTensorView& data, const Root& peer, int tag, CudaStream stream);
   Work receive(const std::string& group, const coordinator::Members& members, const TensorView& out,
-               const Root& peer, int tag, const std::shared_ptr<ReceivedMessage>& result);
+               const Root& peer, int tag, CudaStream stream,
+               const std::shared_ptr<ReceivedMessage>& result);
+  using Staged = std::shared_ptr<device::StagedTensors>;
+  /// Host memory for the tensors of a named call, as soon as the device has made the inputs; null
+  /// if all of them are in host memory.
+  Staged stage_named(const char* call, std::span<const ConstTensorView> inputs,
+                     std::span<const TensorView> outputs, CudaStream stream);
+  /// Copies at most `bytes` of each result to its device. The error is that of this worker, which
+  /// has left the job.
+  Status bring_back(const Staged& staged, std::size_t bytes);
   void set_groups(std::shared_ptr<Groups> groups) { groups_ = std::move(groups); }
   device::Devices& devices() { return devices_; }
   void check_lies_on_host(const ConstTensorView& tensor) const;
-  /// Checks what named calls demand, `name` being that of the call, and a tensor of it.
+  /// Checks what named calls demand, `name` being that of the call; and a tensor of it.
+  void prepare_named(const char* call, std::string_view name) const;
   void prepare_named(const char* call, std::string_view name, const ConstTensorView& tensor) const;
 
   Allocation allocate(std::size_t bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,8 +12,8 @@
 
 #include "base/hash.hpp"
 #include "base/in_callback.hpp"
-#include "coordinator/group_operation.hpp"
 #include "coordinator/group_names.hpp"
+#include "coordinator/group_operation.hpp"
 #include "runtime/applied_rule.hpp"
 #include "runtime/group_impl.hpp"
 #include "runtime/groups.hpp"
@@ -179,7 +180,8 @@ Result<Contributors> Group::Impl::run(Operation& operation) {
 }
 
 /// Names a call, or puts the group's own mark before its name.
-std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call) const {
+std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call,
+                                                             const Staged& staged) const {
   (void)members();
   {
     const MutexLock lock(mutex_);
@@ -190,19 +192,26 @@ std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call) con
                         : coordinator::name_in_group(prefix, name);
     call.group = membership.workers;
   }
-  return runtime::value_or_throw(job_.coordinator().submit(std::move(call)));
+  return runtime::value_or_throw(job_.coordinator().submit(std::move(call), staged));
 }
 
 Work Group::Impl::submit_allreduce(std::string_view name, std::vector<ConstTensorView> in,
-                                   std::vector<TensorView> out, ReduceOp op, Scale scale) const {
+                                   std::vector<TensorView> out, ReduceOp op, Scale scale,
+                                   const Staged& staged) const {
   coordinator::TensorRequest request{
       std::string(name), coordinator::kAllreduceRequest, op, {}, scale};
   for (const TensorView& tensor : out) request.tensors.push_back({tensor.dtype, tensor.count});
-  return Work(submit_named({std::move(request), [in = std::move(in), out = std::move(out), op,
-                                                 scale](const Members& /*members*/) {
-                              return std::make_unique<coordinator::AllreduceOperation>(
-                                  in, out, op, std::vector<collectives::Wire>(), scale);
-                            }}));
+  NamedCall call{std::move(request),
+                 [in = std::move(in), out = std::move(out), op, scale](const Members& /*members*/) {
+                   return std::make_unique<coordinator::AllreduceOperation>(
+                       in, out, op, std::vector<collectives::Wire>(), scale);
+                 }};
+  if (staged) {
+    call.conclude = [this, staged] {
+      return job_.bring_back(staged, std::numeric_limits<std::size_t>::max());
+    };
+  }
+  return Work(submit_named(std::move(call), staged));
 }
 
 Contributors Group::Impl::scaled_allreduce(ConstTensorView in, TensorView out, ReduceOp op,
@@ -224,6 +233,12 @@ Work Group::Impl::submit(const char* call, std::string_view name,
   runtime::check_group(tensors, call);
   runtime::check(op, tensors, call);
   runtime::check(scale, tensors, call);
+  if (runtime::any_on_device(tensors)) {
+    job_.prepare_named(call, name);
+    const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+    const auto staged = job_.stage_named(call, inputs, tensors, stream);
+    return submit_allreduce(name, staged->inputs(), staged->outputs(), op, scale, staged);
+  }
   runtime::check_no_stream(stream);
   for (const TensorView& tensor : tensors) job_.prepare_named(call, name, tensor);
   return submit_allreduce(name, {tensors.begin(), tensors.end()}, {tensors.begin(), tensors.end()},

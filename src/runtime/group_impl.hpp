@@ -70,12 +70,12 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
-  Work send(const ConstTensorView& data, const Root& peer, int tag) override {
-    return job_.send(mark_, *members(), data, peer, tag);
+  Work send(const ConstTensorView& data, const Root& peer, int tag, CudaStream stream) override {
+    return job_.send(mark_, *members(), data, peer, tag, stream);
   }
-  Work receive(const TensorView& out, const Root& peer, int tag,
+  Work receive(const TensorView& out, const Root& peer, int tag, CudaStream stream,
                const std::shared_ptr<ReceivedMessage>& result) override {
-    return job_.receive(mark_, *members(), out, peer, tag, result);
+    return job_.receive(mark_, *members(), out, peer, tag, stream, result);
   }
 
  private:
@@ -88,9 +88,13 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   };
 
   Membership& renew() const ELASTIC_REQUIRES(mutex_);
-  std::shared_ptr<detail::WorkState> submit_named(NamedCall call) const;
+  using Staged = Context::Impl::Staged;
+  /// `staged`: the tensors of the call, if they are not in host memory.
+  std::shared_ptr<detail::WorkState> submit_named(NamedCall call,
+                                                  const Staged& staged = nullptr) const;
   Work submit_allreduce(std::string_view name, std::vector<ConstTensorView> in,
-                        std::vector<TensorView> out, ReduceOp op, Scale scale) const;
+                        std::vector<TensorView> out, ReduceOp op, Scale scale,
+                        const Staged& staged = nullptr) const;
 
   Context::Impl& job_;
   const Rules rules_;

@@ -1,7 +1,7 @@
-// A worker that broadcasts, allgathers and reduce_scatters tensors on a CUDA device, and compares
-// the results with those of the same calls on host memory, bit by bit. Writes a hash over those
-// that all ranks have to <log>/<rank>, for the test to compare. "exact": whose bits do not depend
-// on the order of ranks. Ends with 77 where there is no device.
+// A worker that broadcasts, allgathers, reduce_scatters and sends tensors on a CUDA device, and
+// compares the results with those of the same calls on host memory, bit by bit. Writes a hash over
+// those that all ranks have to <log>/<rank>, for the test to compare. "exact": whose bits do not
+// depend on the order of ranks. Ends with 77 where there is no device.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/group.hpp>
 
 #include "cuda/driver_calls.hpp"
 #include "integration/programs/check_program.hpp"
@@ -32,6 +33,7 @@ using elastic::testing::for_each_dtype;
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
 using elastic::testing::kOps;
+using elastic::testing::must_fail;
 using elastic::testing::PinnedArray;
 using elastic::testing::require;
 using elastic::testing::ResultHash;
@@ -76,6 +78,8 @@ class Moves : DeviceRank {
     for_each_dtype([this]<typename T>() { of_type<T>(); });
     on_some_ranks_only();
     in_one_place();
+    messages();
+    of_a_group();
     order();
     stall();
     state();
@@ -83,6 +87,83 @@ class Moves : DeviceRank {
   }
 
  private:
+  static void are(int workers, const elastic::Contributors& contributors) {
+    require(contributors.size() == static_cast<std::size_t>(workers), "other contributors");
+  }
+
+  /// Around a ring, from a device to a device, to the host on every second rank, and the other way.
+  void messages() {
+    if (size_ == 1) return;
+    const int next = (rank_ + 1) % size_;
+    const int previous = (rank_ + size_ - 1) % size_;
+    for (const std::size_t count : kCounts) {
+      const auto sent = contribution<float>(rank_, count);
+      const auto right = contribution<float>(previous, count);
+      const std::vector<float> before(count + kBehind, -1.0F);
+      const GpuArray<float> in(gpu_, sent, count % 4);
+      const GpuArray<float> out(gpu_, before);
+      elastic::Context& context = elastic::context();
+      const elastic::Work gone = context.send_async(view_of(in), next, 1, stream());
+      const auto received = context.recv(view_of(out), previous, 1, stream());
+      require(received.count == count, "a message of another size");
+      are(2, gone.wait());
+      same(out.read(), with_rest(right, before), "a message to a device");
+      std::vector<float> own(before);
+      const GpuArray<float> again(gpu_, before);
+      const elastic::Work mixed =
+          rank_ % 2 == 0 ? context.send_async(elastic::view(std::span<const float>(sent)), next, 2)
+                         : context.send_async(view_of(in), next, 2, stream());
+      if (rank_ % 2 == 0) (void)context.recv(elastic::view(std::span(own)), previous, 2);
+      if (rank_ % 2 == 1) (void)context.recv(view_of(again), previous, 2, stream());
+      are(2, mixed.wait());
+      same(rank_ % 2 == 0 ? own : again.read(), with_rest(right, before), "a message");
+    }
+    too_long();
+  }
+
+  /// It is lost, and the output stays as it was; the next one arrives.
+  void too_long() {
+    elastic::Context& context = elastic::context();
+    const std::vector<float> sent = contribution<float>(rank_, 10);
+    const GpuArray<float> in(gpu_, sent);
+    const GpuArray<float> out(gpu_, std::vector<float>(9, -1.0F));
+    for (int i = 0; i < 2 && rank_ == 0; ++i) {
+      TensorView data = view_of(in);
+      data.count -= static_cast<std::size_t>(i);
+      are(2, context.send(data, 1, 3, stream()));
+    }
+    if (rank_ != 1) return;
+    must_fail(elastic::ErrorCode::kInvalidArgument, {"the message has 10 elements"},
+              [&] { (void)context.recv(view_of(out), 0, 3, stream()); });
+    require(out.read() == std::vector<float>(9, -1.0F), "a failed call wrote to the device");
+    (void)context.recv(view_of(out), 0, 3, stream());
+    std::vector<float> right = contribution<float>(0, 10);
+    right.pop_back();
+    require(out.read() == right, "a message after one that was too long");
+  }
+
+  /// Named allreduces of a group, some of whose tensors are on a device.
+  void of_a_group() {
+    elastic::Group& group = elastic::context().group(elastic::GroupRule::every(2));
+    if (group.rank() < 0) return;
+    const std::vector<float> mine = contribution<float>(rank_, 1003);
+    std::vector<float> right = mine;
+    group.allreduce(right);
+    const GpuArray<float> data(gpu_, mine);
+    std::vector<float> own = mine;
+    const std::vector<TensorView> tensors{view_of(data), elastic::view(std::span(own))};
+    are(group.size(),
+        group.grouped_allreduce_async("both", tensors, ReduceOp::kSum, stream()).wait());
+    same(data.read(), right, "a group's tensor on a device");
+    same(own, right, "a group's tensor beside it");
+    const GpuArray<float> alone(gpu_, mine);
+    are(group.size(),
+        group.allreduce_async("one", view_of(alone), ReduceOp::kSum, stream()).wait());
+    same(alone.read(), right, "a group's only tensor");
+    must_fail(elastic::ErrorCode::kInvalidArgument, {"needs a name"},
+              [&] { (void)group.allreduce_async("", view_of(alone), ReduceOp::kSum, stream()); });
+  }
+
   template <Element T>
   void of_type() {
     for (const std::size_t count : kCounts) {
