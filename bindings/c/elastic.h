@@ -37,6 +37,7 @@
 #include "elastic_groups.h"
 #include "elastic_learning_rate.h"
 #include "elastic_membership.h"
+#include "elastic_tensors.h"
 #include "elastic_training.h"
 
 #endif /* ELASTIC_H */

@@ -3,7 +3,7 @@
 #ifndef ELASTIC_TRAINING_H
 #define ELASTIC_TRAINING_H
 
-#include "elastic_membership.h"
+#include "elastic_tensors.h"
 
 #ifdef __cplusplus
 extern "C" {
