@@ -76,6 +76,7 @@ TEST_P(BackendContract, AllreducesEveryTypeAndOperation) {
       for (const ReduceOp op : kOps) {
         if (!combines(op, dtype)) continue;
         for (const std::size_t count : kCounts) {
+          if (count > 1001 && op != ReduceOp::kSum) continue;  // the same for all operations
           const Call call = allreduce_call(dtype, count, op);
           Payload mine = payload(call.sections[0], contribution(rank, count, dtype));
           expect_ok(backend(rank).run(position++, call, mine));
@@ -188,6 +189,7 @@ TEST_P(BackendContract, ReduceScattersParts) {
     for (const ReduceOp op : kOps) {
       for (const std::size_t count :
            {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{50'003 / kSlowness}}) {
+        if (count > 100 && op != ReduceOp::kSum) continue;  // the same for all operations
         const Call call = reduce_scatter_call(DType::kI32, count, op);
         Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
         expect_ok(perform(rank, position++, call, mine));
@@ -210,7 +212,7 @@ TEST_P(BackendContract, ReduceScattersParts) {
 
 TEST_P(BackendContract, TransfersFromDonorsToReceivers) {
   if (size() < 2) return;
-  constexpr std::size_t kBytes = 3'000'001 / kSlowness;
+  constexpr std::size_t kBytes = 1'000'001 / kSlowness;
   Call call;
   call.kind = Kind::kTransfer;
   for (int rank = 0; rank < size(); ++rank) {

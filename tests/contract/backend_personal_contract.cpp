@@ -165,6 +165,8 @@ TEST_P(BackendContract, ReducesToEveryRoot) {
     for (int root = 0; root < size(); ++root) {
       for (const ReduceOp op : kOps) {
         for (const std::size_t count : Counts{0, 1, 1001, 7001, 90'001 / kSlowness}) {
+          // The operations differ in nothing but the kernel.
+          if (op != ReduceOp::kSum && (root != size() / 2 || count != 1001)) continue;
           const Call call = reduce_call(DType::kI32, count, root, op);
           Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
           expect_ok(perform(rank, position++, call, mine));
@@ -184,6 +186,7 @@ TEST_P(BackendContract, ScansInRankOrder) {
     for (const bool exclusive : {false, true}) {
       for (const ReduceOp op : kOps) {
         for (const std::size_t count : Counts{0, 1, 1001, 90'001 / kSlowness}) {
+          if (count > 1001 && op != ReduceOp::kSum) continue;  // the same for all operations
           const Call call = scan_call(DType::kI32, count, exclusive, op);
           Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
           expect_ok(perform(rank, position++, call, mine));

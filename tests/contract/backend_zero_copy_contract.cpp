@@ -75,8 +75,9 @@ TEST_P(BackendZeroCopyContract, AllreducesTensorsWhereTheyLie) {
     for (const DType dtype : kDTypes) {
       for (const ReduceOp op : kOps) {
         if (!combines(op, dtype)) continue;
+        if (op == ReduceOp::kAverage) continue;  // below
         for (const std::size_t count : {1UL, 1001UL, 30'011UL / kSlowness}) {
-          if (op == ReduceOp::kAverage) continue;  // below
+          if (count > 1001 && op != ReduceOp::kSum) continue;  // the same for all operations
           Tensor tensor(world_, rank, dtype, count);
           Payload mine = zero_copy_payload(tensor, undo);
           expect_ok(backend(rank).run(position++, zero_copy_call(dtype, count, op), mine));
