@@ -132,20 +132,18 @@ std::optional<StepGroup::Impl::Failure> StepGroup::Impl::finish(
   return first;
 }
 
-/// 1. Wait for all tensors.
-/// 2. Those without the contributors of the latest view are summed again, from their inputs.
-/// 3. Repeat, as another member may have died meanwhile. Each repetition takes a death.
 Contributors StepGroup::Impl::wait() {
   std::vector<Contributors> contributors;
-  for (;;) {
-    if (const auto failure = finish(contributors)) fail(*failure);
-    const std::vector<std::size_t> again = runtime::to_sum_again(contributors);
-    if (again.empty()) break;
-    for (const std::size_t index : again) {
-      restore(tensors_[index]);
-      start(tensors_[index]);
-    }
-  }
+  std::optional<Failure> failure;
+  const auto finish_all = [&](std::vector<Contributors>& all) {
+    failure = finish(all);
+    return !failure;
+  };
+  const auto again = [&](std::size_t index) {
+    restore(tensors_[index]);
+    start(tensors_[index]);
+  };
+  if (!runtime::sum_over_the_same(contributors, finish_all, again)) fail(*failure);
   end();
   return contributors.empty() ? Contributors() : runtime::latest(contributors);
 }

@@ -89,7 +89,7 @@ void ModelWorker::run_program() {
   options.view_timeout = view_timeout();
   // The mistake is in unnamed calls alone: a named one that has timed out would end it.
   if (context_.scenario.mutation == Mutation::kForgottenTimeout) {
-    options.view_timeout = Milliseconds(60000);
+    options.view_timeout = kLongViewTimeout;
   }
   coordinator_ = std::make_unique<coordinator::Coordinator>(*lanes_[1], options);
   program_.run();

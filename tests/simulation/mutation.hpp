@@ -23,6 +23,7 @@ enum class Mutation : std::uint8_t {
   kBusyThread,          ///< a program's thread calls again at once when its worker has left
   kUndialedLink,        ///< workers never dial a link that an operation needs first
   kUnreportedLink,      ///< workers do not report that a link failed in an operation
+  kMixedStep,  ///< workers take the sums of a step as they are, over different contributors
 };
 
 inline constexpr std::array kMutations{Mutation::kNone,
@@ -37,7 +38,8 @@ inline constexpr std::array kMutations{Mutation::kNone,
                                        Mutation::kForgottenTimeout,
                                        Mutation::kBusyThread,
                                        Mutation::kUndialedLink,
-                                       Mutation::kUnreportedLink};
+                                       Mutation::kUnreportedLink,
+                                       Mutation::kMixedStep};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -67,6 +69,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "undialed-link";
     case Mutation::kUnreportedLink:
       return "unreported-link";
+    case Mutation::kMixedStep:
+      return "mixed-step";
   }
   return "?";
 }

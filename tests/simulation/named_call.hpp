@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "contribution.hpp"
 #include "coordinator/coordinator.hpp"
@@ -34,6 +37,14 @@ class NamedCall {
   }
   /// The program drops the handle. The tensor has to live until the call is complete.
   void drop() { work_.reset(); }
+
+  /// The tensor's present data, and the same again.
+  std::vector<std::int64_t> data() {
+    return {contribution_.data().begin(), contribution_.data().end()};
+  }
+  void restore(const std::vector<std::int64_t>& data) {
+    std::copy(data.begin(), data.end(), contribution_.data().begin());
+  }
 
   const std::string& name() const { return name_; }
   const Contribution& contribution() const { return contribution_; }

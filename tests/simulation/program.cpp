@@ -12,6 +12,7 @@
 #include "named_call.hpp"
 #include "oracle.hpp"
 #include "state_sync.hpp"
+#include "step_tensors.hpp"
 
 namespace elastic::simulation {
 
@@ -81,6 +82,7 @@ void Program::note_result(std::uint64_t what) {
 }
 
 Status Program::step(std::uint64_t number) {
+  if (process_.context().scenario.steps_are_units) return step_as_unit(number);
   coordinator::Coordinator& coordinator = worker_.coordinator();
   for (unsigned i = 0; i < kOperationsPerStep; ++i) {
     const std::string name = "step" + std::to_string(number) + "." + std::to_string(i);

@@ -15,6 +15,7 @@ namespace elastic::simulation {
 class Contribution;
 class ModelWorker;
 class NamedCall;
+class StepTensors;
 class TransferOperation;
 
 /// The trainer of a worker, as it would be written with the public API: steps of named and unnamed
@@ -46,11 +47,16 @@ class Program {
   Status train();
   Status step(std::uint64_t number);
   Status leave_run_and_enter_again(std::uint64_t step);
+  std::unique_ptr<NamedCall> make_named(const std::string& name, std::uint64_t step,
+                                        std::uint64_t call) const;
   Status submit_named(const std::string& name, std::uint64_t step, std::uint64_t call);
   Status wait_for_named(std::uint64_t step);
   Status end_named(const NamedCall& call, std::uint64_t step, const Result<Contributors>& result);
   Nodes check_named(const NamedCall& call, const Contributors& contributors) const;
   Status end_dropped();
+  Status step_as_unit(std::uint64_t number);
+  Status end_unit(std::uint64_t step);
+  Status end_failed_unit(std::uint64_t step, const Status& failure);
   Status unnamed_call(std::uint64_t step, std::uint64_t call);
   Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool zero_copy);
   Status broadcast(std::uint64_t step, std::uint64_t call, coordinator::Root root);
@@ -80,6 +86,7 @@ class Program {
   // Calls that may not be complete, with the memory that they refer to.
   std::vector<std::unique_ptr<NamedCall>> open_;
   std::vector<std::unique_ptr<NamedCall>> dropped_;  // in this step; nothing waits for them
+  std::unique_ptr<StepTensors> unit_;
   std::vector<std::unique_ptr<Contribution>> given_;
   std::vector<std::unique_ptr<TransferOperation>> transfers_;
   bool leave_early_ = false;

@@ -43,8 +43,8 @@ void Program::join_background() {
 }
 
 /// The `call`-th named call of a step.
-Status Program::submit_named(const std::string& name, std::uint64_t step, std::uint64_t call) {
-  doing_ = "submitting";
+std::unique_ptr<NamedCall> Program::make_named(const std::string& name, std::uint64_t step,
+                                               std::uint64_t call) const {
   const Scenario& scenario = process_.context().scenario;
   auto made = std::make_unique<NamedCall>(name, process_.self(), scenario.most_workers,
                                           salt_of(scenario.seed, step, call),
@@ -53,6 +53,13 @@ Status Program::submit_named(const std::string& name, std::uint64_t step, std::u
   if (is_first && scenario.named_mismatch_in == step && process_.self() == scenario.culprit) {
     made->differ(scenario.named_mismatch);
   }
+  return made;
+}
+
+Status Program::submit_named(const std::string& name, std::uint64_t step, std::uint64_t call) {
+  doing_ = "submitting";
+  const Scenario& scenario = process_.context().scenario;
+  std::unique_ptr<NamedCall> made = make_named(name, step, call);
   if (Status status = made->submit(worker_.coordinator()); !status.ok()) return status;
   if (scenario.drops_works && call == kFirstNamed + kDropped) {
     made->drop();

@@ -54,6 +54,7 @@ namespace {
 
 // Shares of all runs, and sizes of the large ones.
 constexpr unsigned kExceptionPercent = 10;
+constexpr unsigned kUnitsPercent = 30;
 constexpr unsigned kLargePercent = 2;
 constexpr unsigned kVeryLargePercent = 4;  // of the large ones
 constexpr unsigned kLargestPercent = 1;    // of the large ones
@@ -126,7 +127,7 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_, bool large)
     named_mismatch = static_cast<Difference>(chance.below(3));
   }
   // A dropped handle does not tell of a timeout.
-  const bool can_drop = view_timeout == Milliseconds(60000);
+  const bool can_drop = view_timeout == kLongViewTimeout;
   drops_works = chance.percent(20) && can_drop;
   if (chance.percent(15)) {
     leaves_run_in = chance.below(steps);
@@ -154,6 +155,14 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_, bool large)
   } else if (is_large) {
     enlarge(static_cast<int>(kLeastLarge + chance.below(kMostlyLargest - kLeastLarge + 1)));
   }
+  draw_calls(chance);
+}
+
+/// The calls that only some runs have.
+void Scenario::draw_calls(Chance& chance) {
+  // A step that has timed out in part cannot be made again.
+  const bool can_be_units = view_timeout == kLongViewTimeout;
+  steps_are_units = chance.percent(kUnitsPercent) && can_be_units;
 }
 
 void Scenario::enlarge(int workers) {

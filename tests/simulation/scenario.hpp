@@ -21,6 +21,9 @@ inline constexpr std::uint64_t kFirstNamed = 100;
 inline constexpr std::uint64_t kFirstLeft = 200;   ///< before the program leaves elastic::run
 inline constexpr unsigned kOperationsPerSync = 3;  ///< of lane 0, to bring joiners up to date
 
+/// How long a call waits for a view, in most runs: longer than any fault lasts.
+inline constexpr Milliseconds kLongViewTimeout{60000};
+
 /// The faults and the events of a job.
 enum class Fault : std::uint8_t {
   kKill,            ///< a worker dies
@@ -57,6 +60,7 @@ struct Scenario {
   explicit Scenario(std::uint64_t seed, Mutation mutation = Mutation::kNone, bool large = false);
   /// Begins with so many workers, and has few steps.
   void enlarge(int workers);
+  void draw_calls(Chance& chance);
 
   std::uint64_t seed;
   Mutation mutation;
@@ -80,8 +84,9 @@ struct Scenario {
   /// In this step all programs leave elastic::run, and enter it again.
   std::optional<std::uint64_t> leaves_run_in;
   bool leaves_run_within_step = false;  ///< by an exception, with calls under way
+  bool steps_are_units = false;         ///< the named calls of a step are those of a StepGroup
   bool drops_works = false;             ///< of some named calls: nothing waits for them
-  Milliseconds view_timeout{60000};     ///< how long a call waits for a view
+  Milliseconds view_timeout = kLongViewTimeout;  ///< how long a call waits for a view
   /// A program whose call has timed out before it began ends; it calls again otherwise.
   bool ends_after_timeout = false;
   bool uses_run = true;              ///< the program calls elastic::run, so that others can join

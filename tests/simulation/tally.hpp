@@ -35,6 +35,7 @@ struct Tally {
   std::uint64_t timeouts = 0;            ///< after which a worker left, as a call of its had begun
   std::uint64_t late_calls = 0;          ///< that timed out before they began
   std::uint64_t named_mismatches = 0;    ///< returned by a worker
+  std::uint64_t summed_again = 0;        ///< steps with tensors summed again, each on each worker
   std::uint64_t run_again = 0;           ///< of programs that left elastic::run and called it again
   std::uint64_t failed_jobs = 0;         ///< that had to end, with a reason
   std::uint64_t later_links = 0;         ///< asked for when an operation needed them, at each end
@@ -54,6 +55,7 @@ struct Tally {
     timeouts += other.timeouts;
     late_calls += other.late_calls;
     named_mismatches += other.named_mismatches;
+    summed_again += other.summed_again;
     run_again += other.run_again;
     failed_jobs += other.failed_jobs;
     later_links += other.later_links;

@@ -34,5 +34,30 @@ TEST(StepContributors, SeveralDeathsLeaveOneSet) {
   EXPECT_EQ(to_sum_again({made(3, {6, 7, 8}), made(4, {7, 8}), made(5, {8})}), (Indices{0, 1}));
 }
 
+TEST(StepContributors, ADeathWhileSumsAreMadeAgainRepeatsThem) {
+  std::vector<Contributors> results = {made(3, {6, 7, 8}), made(4, {7, 8})};
+  std::vector<Contributors> contributors;
+  Indices summed;
+  const auto finish = [&](std::vector<Contributors>& all) {
+    all = results;
+    return true;
+  };
+  // Worker 7 dies while the first tensor is summed again.
+  const auto again = [&](std::size_t index) {
+    summed.push_back(index);
+    results[index] = made(5, {8});
+  };
+  EXPECT_TRUE(sum_over_the_same(contributors, finish, again));
+  EXPECT_EQ(summed, (Indices{0, 1}));
+  EXPECT_EQ(latest(contributors).generation(), 5U);
+}
+
+TEST(StepContributors, AFailureEndsTheStep) {
+  std::vector<Contributors> contributors;
+  const auto fail = [](std::vector<Contributors>& /*all*/) { return false; };
+  const auto again = [](std::size_t /*index*/) { FAIL() << "nothing is summed again"; };
+  EXPECT_FALSE(sum_over_the_same(contributors, fail, again));
+}
+
 }  // namespace
 }  // namespace elastic::runtime
