@@ -8,7 +8,7 @@ namespace elastic::coordinator {
 
 /// The beginning of the names under which the coordinator knows the calls of a group: tells them
 /// from those of groups by other rules, and of other workers. `mark` ends in "~" and eight hex
-/// digits (Group::Impl::mark_of).
+/// digits (runtime::group_mark).
 std::string group_prefix(std::string_view mark, std::uint64_t hash_of_workers);
 
 /// The name of the call that the program calls `name`.

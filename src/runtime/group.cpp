@@ -1,6 +1,5 @@
 #include "elastic/group.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -8,12 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "base/hash.hpp"
 #include "base/in_callback.hpp"
-#include "coordinator/group_names.hpp"
-#include "coordinator/group_operation.hpp"
 #include "runtime/applied_rule.hpp"
 #include "runtime/group_impl.hpp"
 #include "runtime/groups.hpp"
@@ -59,68 +53,20 @@ coordinator::TensorRequest unnamed_request() {
   return {{}, coordinator::kUnnamedRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
 }
 
-/// The same for the same workers in another order.
-std::uint64_t hash_of_workers(std::vector<WorkerId> workers) {
-  std::ranges::sort(workers);
-  return hash_of(std::as_bytes(std::span(workers)));
-}
-
-std::vector<GroupMember> chosen_by(std::span<const GroupRule> rules,
-                                   std::vector<GroupMember> members, WorkerId self) {
-  for (const GroupRule& rule : rules) members = rule.choose(members, self);
-  return members;
-}
-
 }  // namespace
 
 Group::Impl::Impl(Context::Impl& job, Rules rules)
     : job_(job),
       rules_(std::move(rules)),
-      name_(name_of(rules_)),
-      mark_(mark_of(rules_)),
+      name_(runtime::group_name(rules_)),
+      mark_(runtime::group_mark(rules_)),
       allreduces_(job.devices(), *this),
       collectives_(job.devices(), *this),
-      queue_([this] { job_.coordinator().flush(); }) {}
+      queue_([this] { job_.coordinator().flush(); }),
+      membership_(rules_) {}
 
-std::string Group::Impl::name_of(std::span<const GroupRule> rules) {
-  std::string name;
-  for (const GroupRule& rule : rules) name += (name.empty() ? "" : ", ") + rule.name();
-  return name;
-}
-
-std::string Group::Impl::mark_of(std::span<const GroupRule> rules) {
-  constexpr std::size_t kShownBytes = 48;
-  std::string all;
-  for (const GroupRule& rule : rules) all += fmt::format("{}:{}", rule.name().size(), rule.name());
-  std::string shown = name_of(rules);
-  if (shown.size() > kShownBytes) {
-    std::size_t end = kShownBytes;
-    while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xC0U) == 0x80U) --end;
-    shown = shown.substr(0, end) + "…";
-  }
-  return fmt::format("{}~{:08x}", shown, hash_of(std::as_bytes(std::span(all))) >> 32U);
-}
-
-/// Applies the rules if the roster is another one. Calls without a name are counted for each set of
-/// members: a worker that is in it has made all of them, whichever rosters it has seen. After a
-/// join they are counted from 0, as a member that had joined has not made those of the others.
-Group::Impl::Membership& Group::Impl::renew() const {
-  if (job_.joins() != joins_) {
-    joins_ = job_.joins();
-    calls_.clear();
-  }
-  auto roster = job_.control().roster();
-  if (roster == membership_.roster) return membership_;
-  auto workers = std::make_shared<std::vector<WorkerId>>();
-  const WorkerId self = job_.control().identity().id;
-  for (const GroupMember& each : chosen_by(rules_, roster->members, self)) {
-    workers->push_back(each.id);
-  }
-  membership_.prefix = coordinator::group_prefix(mark_, hash_of_workers(*workers));
-  membership_.present.reset();
-  membership_.workers = std::move(workers);
-  membership_.roster = std::move(roster);
-  return membership_;
+void Group::Impl::renew() const {
+  membership_.renew(job_.control().roster(), job_.control().identity().id, job_.joins());
 }
 
 std::shared_ptr<const Members> Group::Impl::present() const {
@@ -130,14 +76,9 @@ std::shared_ptr<const Members> Group::Impl::present() const {
     nothing->rank = -1;
     return nothing;
   }
-  const Members& all = *view->members;
   const MutexLock lock(mutex_);
-  Membership& membership = renew();
-  if (!membership.present || membership.present->generation != all.generation) {
-    membership.present = std::make_shared<const Members>(
-        coordinator::members_of_group(all, coordinator::ranks_among(all, *membership.workers)));
-  }
-  return membership.present;
+  renew();
+  return membership_.present(*view->members);
 }
 
 std::shared_ptr<const Members> Group::Impl::members() const {
@@ -164,9 +105,12 @@ Result<Contributors> Group::Impl::run(Operation& operation) {
   const runtime::Blocked blocked;
   flush();
   std::exception_ptr thrown;
-  const auto state = submit_named({unnamed_request(), [&](const Members& /*members*/) {
+  std::string name;
+  const auto state = submit_named({unnamed_request(),
+                                   [&](const Members& /*members*/) {
                                      return std::make_unique<BorrowedOperation>(operation, thrown);
-                                   }});
+                                   }},
+                                  nullptr, &name);
   try {
     state->wait();
   } catch (...) {
@@ -176,21 +120,25 @@ Result<Contributors> Group::Impl::run(Operation& operation) {
     throw;
   }
   if (thrown) std::rethrow_exception(thrown);
-  return state->outcome();
+  Result<Contributors> outcome = state->outcome();
+  if (outcome.status().code() == Code::kTimeout) {
+    // It had not begun, or this worker has left the job.
+    const MutexLock lock(mutex_);
+    membership_.forget_call(name);
+  }
+  return outcome;
 }
 
-/// Names a call, or puts the group's own mark before its name.
-std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call,
-                                                             const Staged& staged) const {
+/// Names a call, or puts the group's own mark before its name. `name` gets the result.
+std::shared_ptr<detail::WorkState> Group::Impl::submit_named(NamedCall call, const Staged& staged,
+                                                             std::string* name) const {
   (void)members();
   {
     const MutexLock lock(mutex_);
-    Membership& membership = renew();
-    std::string& name = call.request.name;
-    const std::string& prefix = membership.prefix;
-    name = name.empty() ? coordinator::name_in_group(prefix, ++calls_[prefix])
-                        : coordinator::name_in_group(prefix, name);
-    call.group = membership.workers;
+    renew();
+    call.request.name = membership_.name_call(call.request.name);
+    call.group = membership_.workers();
+    if (name != nullptr) *name = call.request.name;
   }
   return runtime::value_or_throw(job_.coordinator().submit(std::move(call), staged));
 }

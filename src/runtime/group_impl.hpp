@@ -1,19 +1,16 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "elastic/group.hpp"
 #include "runtime/context_impl.hpp"
-#include "runtime/roster.hpp"
+#include "runtime/group_membership.hpp"
 
 namespace elastic {
 
@@ -30,12 +27,7 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
 
   Context::Impl& job() const { return job_; }
   const Rules& rules() const { return rules_; }
-  /// The rules in words. Different rules may have the same.
-  static std::string name_of(std::span<const GroupRule> rules);
   const std::string& name() const { return name_; }
-  /// Tells the calls and messages of a group from those of groups by other rules, in few bytes: the
-  /// begin of the rules in words, and a hash.
-  static std::string mark_of(std::span<const GroupRule> rules);
 
   /// The members in the present view as a view of their own; rank -1 if this worker is not in it.
   std::shared_ptr<const coordinator::Members> present() const;
@@ -79,19 +71,13 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   }
 
  private:
-  /// The members by one roster.
-  struct Membership {
-    std::shared_ptr<const runtime::Roster> roster;
-    std::shared_ptr<const std::vector<WorkerId>> workers;
-    std::shared_ptr<const coordinator::Members> present;  ///< in the view last looked at
-    std::string prefix;                                   ///< of the names of its calls
-  };
-
-  Membership& renew() const ELASTIC_REQUIRES(mutex_);
   using Staged = Context::Impl::Staged;
-  /// `staged`: the tensors of the call, if they are not in host memory.
-  std::shared_ptr<detail::WorkState> submit_named(NamedCall call,
-                                                  const Staged& staged = nullptr) const;
+
+  void renew() const ELASTIC_REQUIRES(mutex_);
+  /// `staged`: the tensors of the call, if they are not in host memory. `name` gets the name that
+  /// the call has among those of the job.
+  std::shared_ptr<detail::WorkState> submit_named(NamedCall call, const Staged& staged = nullptr,
+                                                  std::string* name = nullptr) const;
   Work submit_allreduce(std::string_view name, std::vector<ConstTensorView> in,
                         std::vector<TensorView> out, ReduceOp op, Scale scale,
                         const Staged& staged = nullptr) const;
@@ -104,10 +90,7 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   runtime::Collectives collectives_;
   runtime::CallQueue queue_;
   mutable Mutex mutex_;
-  mutable Membership membership_ ELASTIC_GUARDED_BY(mutex_);
-  /// The calls without a name since the latest join, by the prefix of their names.
-  mutable std::unordered_map<std::string, std::uint64_t> calls_ ELASTIC_GUARDED_BY(mutex_);
-  mutable std::uint64_t joins_ ELASTIC_GUARDED_BY(mutex_) = 0;  // Context::Impl::joins
+  mutable runtime::GroupMembership membership_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic

@@ -48,6 +48,12 @@ void ParticipationEffects::begin_lanes_at(const std::vector<std::uint64_t>& posi
 
 void ParticipationEffects::connect(const rendezvous::View& view) {
   parts_.clock.decide(view);
+  // Not when a view comes into force: a death may keep the one that admits this worker from that
+  // here, and not on others.
+  if (admits(view, parts_.identity.incarnation)) {
+    const ViewSummary summary = summarise(view, parts_.identity.incarnation);
+    parts_.status.set_roster(roster_of(*summary.members, 0));
+  }
   auto peers = peers_of(view, parts_.identity.incarnation, all_linked());
   linker_->connect(std::move(peers), view.generation, kLinkDeadline,
                    [this, view](Result<std::vector<transport::Linker::LinksOfPeer>> links) {

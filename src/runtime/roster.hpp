@@ -9,10 +9,10 @@
 namespace elastic::runtime {
 
 /// The members to which the rules of groups are applied: those among which the state was last made
-/// the same, or before that those of this worker's first view. The same on all members, whichever
-/// views each of them has seen since.
+/// the same, or before that those of the view that has admitted this worker, which need not have
+/// come into force. The same on all members, whichever views each of them has seen since.
 struct Roster {
-  std::uint64_t generation = 0;      ///< of the view in which they met; 0: its first one
+  std::uint64_t generation = 0;      ///< of the view in which they met; 0: that of the admission
   std::vector<GroupMember> members;  ///< in rank order
 };
 

@@ -48,6 +48,10 @@ std::vector<int> hosts_of(const rendezvous::View& view) {
   return hosts;
 }
 
+bool admits(const rendezvous::View& view, const std::string& incarnation) {
+  return std::ranges::find(view.joined, incarnation) != view.joined.end();
+}
+
 bool links_all(const rendezvous::View& view, int all_linked) {
   return view.members.size() <= static_cast<std::size_t>(all_linked);
 }

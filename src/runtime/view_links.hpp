@@ -12,6 +12,8 @@ namespace elastic::runtime {
 
 /// For each rank, the first rank on its host.
 std::vector<int> hosts_of(const rendezvous::View& view);
+/// Whether the view makes this worker a member, which it was not before.
+bool admits(const rendezvous::View& view, const std::string& incarnation);
 /// Whether every pair of members is linked before the view comes into force.
 bool links_all(const rendezvous::View& view, int all_linked);
 

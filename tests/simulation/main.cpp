@@ -89,6 +89,7 @@ void report(const Command& command, const Findings& findings, double seconds) {
   print("calls that came too late", tally.late_calls);
   print("named mismatches", tally.named_mismatches);
   print("steps summed again", tally.summed_again);
+  print("calls of groups", tally.group_calls);
   print("run called again", tally.run_again);
   print("links made when needed", tally.later_links);
   print("links not made in time", tally.later_links_failed);
@@ -141,6 +142,7 @@ void report_json(const Command& command, const Findings& findings, double second
                            {"late_calls", tally.late_calls},
                            {"named_mismatches", tally.named_mismatches},
                            {"summed_again", tally.summed_again},
+                           {"group_calls", tally.group_calls},
                            {"run_again", tally.run_again},
                            {"failed_jobs", tally.failed_jobs},
                            {"later_links", tally.later_links},

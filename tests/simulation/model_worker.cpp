@@ -95,6 +95,12 @@ void ModelWorker::run_program() {
   program_.run();
 }
 
+std::shared_ptr<const runtime::Roster> ModelWorker::roster() const {
+  if (context_.scenario.mutation != Mutation::kPresentRoster) return roster_;
+  return std::make_shared<const runtime::Roster>(
+      runtime::roster_of(*members_, members_->generation));
+}
+
 Milliseconds ModelWorker::view_timeout() const {
   return context_.scenario.view_timeout;
 }
@@ -329,7 +335,7 @@ void ModelWorker::install(const View& view) {
   reported_.clear();
   const bool first = view_.generation == 0;
   view_ = view;
-  make_members(view);
+  members_ = members_in(view);
   std::array<std::shared_ptr<coordinator::LaneView>, kLanes> views;
   for (std::size_t i = 0; i < kLanes; ++i) views[i] = lane_view(view, i);
   links_.clear();

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/event_fd.hpp"
@@ -17,6 +18,7 @@
 #include "program.hpp"
 #include "runtime/commit_gate.hpp"
 #include "runtime/participation.hpp"
+#include "runtime/roster.hpp"
 
 namespace elastic::simulation {
 
@@ -45,6 +47,11 @@ class ModelWorker : private runtime::Participation::Effects {
   /// Why it has left the job.
   Status wait_until_ended();
   std::shared_ptr<const coordinator::Members> members() const { return members_; }
+  /// The members to which the rules of groups are applied, as MembershipStatus has them.
+  std::shared_ptr<const runtime::Roster> roster() const;
+  void set_roster(runtime::Roster roster) {
+    roster_ = std::make_shared<const runtime::Roster>(std::move(roster));
+  }
   std::uint64_t admitted_at() const { return view_.admitted_at; }
   coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
   coordinator::Coordinator& coordinator() { return *coordinator_; }
@@ -93,7 +100,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void exit(bool unsent_is_lost);
   std::unique_ptr<coordinator::Lane> make_lane(std::size_t index);
   void note(const std::string& what) const;
-  void make_members(const rendezvous::View& view);
+  std::shared_ptr<const coordinator::Members> members_in(const rendezvous::View& view) const;
   std::shared_ptr<coordinator::LaneView> lane_view(const rendezvous::View& view, std::size_t lane);
 
   // Participation::Effects
@@ -135,6 +142,7 @@ class ModelWorker : private runtime::Participation::Effects {
 
   rendezvous::View view_;  // in force
   std::shared_ptr<const coordinator::Members> members_;
+  std::shared_ptr<const runtime::Roster> roster_;
   rendezvous::View next_;                        // being linked for
   std::vector<ModelLinker::LinksOfPeer> links_;  // for it, just made
   std::uint64_t end_watches_ = 0;                // all but the last are forgotten

@@ -17,7 +17,7 @@ constexpr unsigned kMostLooks = 100;
 
 }  // namespace
 
-void ModelWorker::make_members(const View& view) {
+std::shared_ptr<const coordinator::Members> ModelWorker::members_in(const View& view) const {
   auto members = std::make_shared<coordinator::Members>();
   auto ids = std::make_shared<std::vector<WorkerId>>();
   members->generation = view.generation;
@@ -27,13 +27,15 @@ void ModelWorker::make_members(const View& view) {
     members->synced.push_back(member.synced);
     ids->push_back(id_of(node_of(member.incarnation)));
   }
+  members->hosts = runtime::hosts_of(view);
   members->ids = std::move(ids);
-  members_ = std::move(members);
+  return members;
 }
 
 /// Models ParticipationEffects::connect.
 void ModelWorker::connect(const View& view) {
   next_ = view;
+  if (runtime::admits(view, incarnation())) set_roster(runtime::roster_of(*members_in(view), 0));
   if (still_to_freeze_ > 0) {
     for (const auto& lane : lanes_) lane->freeze();
     return;

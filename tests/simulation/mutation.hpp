@@ -23,7 +23,8 @@ enum class Mutation : std::uint8_t {
   kBusyThread,          ///< a program's thread calls again at once when its worker has left
   kUndialedLink,        ///< workers never dial a link that an operation needs first
   kUnreportedLink,      ///< workers do not report that a link failed in an operation
-  kMixedStep,  ///< workers take the sums of a step as they are, over different contributors
+  kMixedStep,      ///< workers take the sums of a step as they are, over different contributors
+  kPresentRoster,  ///< the rules of groups are applied to the members of the present view
 };
 
 inline constexpr std::array kMutations{Mutation::kNone,
@@ -39,7 +40,8 @@ inline constexpr std::array kMutations{Mutation::kNone,
                                        Mutation::kBusyThread,
                                        Mutation::kUndialedLink,
                                        Mutation::kUnreportedLink,
-                                       Mutation::kMixedStep};
+                                       Mutation::kMixedStep,
+                                       Mutation::kPresentRoster};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -71,6 +73,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "unreported-link";
     case Mutation::kMixedStep:
       return "mixed-step";
+    case Mutation::kPresentRoster:
+      return "present-roster";
   }
   return "?";
 }

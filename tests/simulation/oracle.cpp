@@ -214,12 +214,8 @@ void Oracle::installed(Node worker, std::uint64_t before, const View& view) {
 void Oracle::check_outcome(const std::string& which, const Outcome& outcome) {
   ++tally_.operations;
   if (outcome.error != Code::kOk) return;
-  const auto is_its = [&](const auto& view) {
-    return members_of(view.second.view) == outcome.contributors;
-  };
-  const auto [begin, end] = decided_.equal_range(outcome.generation);
-  const auto [old_begin, old_end] = forgotten_.equal_range(outcome.generation);
-  if (std::none_of(begin, end, is_its) && std::none_of(old_begin, old_end, is_its)) {
+  const auto is_its = [&](const View& view) { return members_of(view) == outcome.contributors; };
+  if (!any_view(outcome.generation, is_its)) {
     wrong(which + ": the contributors are not the members of generation " +
           std::to_string(outcome.generation));
   }
@@ -245,6 +241,9 @@ void Oracle::check_agreement(std::map<Key, std::map<Node, Value>>& all, Node wor
           " differ in " + what);
   }
 }
+
+template void Oracle::check_agreement(std::map<std::string, std::map<Node, Outcome>>&, Node,
+                                      const std::string&, const Outcome&, const std::string&);
 
 void Oracle::returned(Node worker, std::uint64_t position, const std::string& what,
                       const Outcome& outcome) {

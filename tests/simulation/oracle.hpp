@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include "outcome.hpp"
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/server/journal_record.hpp"
+#include "runtime/roster.hpp"
 #include "scenario.hpp"
 #include "tally.hpp"
 #include "virtual_time.hpp"
@@ -46,6 +48,10 @@ class Oracle {
   void returned(Node worker, std::uint64_t position, const std::string& what,
                 const Outcome& outcome);
   void returned_named(Node worker, const std::string& name, const Outcome& outcome);
+  /// A call of a group (group_rules.hpp). `which` is the same on its members; `roster` is that to
+  /// which the worker has applied the rules.
+  void returned_in_group(Node worker, std::size_t group, const std::string& which,
+                         const runtime::Roster& roster, const Outcome& outcome);
   /// The data of a result has the contributions of `counted`, the call says `contributors`; `wrong`
   /// is what else is the matter with the data.
   void check_data(Node worker, const std::string& what, Nodes counted, Nodes contributors,
@@ -85,6 +91,16 @@ class Oracle {
   void check_lane(const rendezvous::View& next, std::size_t lane);
   void check_joiners(const rendezvous::View& next);
   void check_outcome(const std::string& which, const Outcome& outcome);
+  /// Whether `is_it` holds of a view of this generation that was decided.
+  template <typename IsIt>
+  bool any_view(std::uint64_t generation, const IsIt& is_it) const {
+    for (const auto* const views : {&decided_, &forgotten_}) {
+      const auto [begin, end] = views->equal_range(generation);
+      const auto holds = [&](const auto& each) { return is_it(each.second.view); };
+      if (std::any_of(begin, end, holds)) return true;
+    }
+    return false;
+  }
   /// Members that returned from the same call have the same of it.
   template <typename Key, typename Value>
   void check_agreement(std::map<Key, std::map<Node, Value>>& all, Node worker, const Key& key,

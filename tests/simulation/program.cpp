@@ -11,6 +11,7 @@
 #include "model_worker.hpp"
 #include "named_call.hpp"
 #include "oracle.hpp"
+#include "program_groups.hpp"
 #include "state_sync.hpp"
 #include "step_tensors.hpp"
 
@@ -25,7 +26,11 @@ constexpr int kAttemptsToSynchronise = 3;
 
 }  // namespace
 
-Program::Program(ModelWorker& worker, Process& process) : worker_(worker), process_(process) {}
+Program::Program(ModelWorker& worker, Process& process) : worker_(worker), process_(process) {
+  if (!process.context().scenario.calls_groups) return;
+  groups_ = std::make_unique<ProgramGroups>(
+      worker, process, [this](const Status& failure) { return calls_again(failure); });
+}
 Program::~Program() = default;
 
 void Program::run() {
@@ -89,15 +94,29 @@ Status Program::step(std::uint64_t number) {
     if (Status status = submit_named(name, number, kFirstNamed + i); !status.ok()) return status;
     compute(Milliseconds(2));
     coordinator.flush();
-    const Status status = unnamed_call(number, i);
+    const Status status = unnamed_and_group_calls(number, i);
     const bool goes_on = forgets_timeouts() && is_late(status);
     if (!status.ok() && !goes_on) return status;
     compute(Milliseconds(2));
   }
   if (Status status = wait_for_named(number); !status.ok()) return status;
+  if (groups_) {
+    if (Status status = groups_->finish_named(number); !status.ok()) return status;
+  }
   // With that mutation, other ranks may still read this memory after the program has gone on.
   if (process_.context().scenario.mutation != Mutation::kEarlyRelease) given_.clear();
   return {};
+}
+
+/// Some members of a group start its named call before a call of the job, and the others after it.
+Status Program::unnamed_and_group_calls(std::uint64_t step, std::uint64_t call) {
+  if (!groups_) return unnamed_call(step, call);
+  const bool has_named = call == 0;
+  doing_ = "in a call of a group";
+  Status status = has_named ? groups_->start_named(step, true) : groups_->blocking_call(step);
+  if (status.ok()) status = unnamed_call(step, call);
+  if (status.ok() && has_named) status = groups_->start_named(step, false);
+  return status;
 }
 
 /// The program leaves the training loop, from between two steps or from within one by an exception
@@ -144,8 +163,9 @@ Status Program::synchronise() {
 }
 
 Status Program::synchronise_once(bool& agreed) {
-  std::uint64_t bytes = kImageBytes;
-  HeaderOperation header(bytes);
+  const std::uint64_t bytes = kImageBytes;
+  runtime::Roster roster;
+  HeaderOperation header(bytes, roster);
   Result<Contributors> outcome = Status();
   if (Status status = run_operation(header, "a header", outcome); !status.ok()) return status;
   JobState state{worker_.gate().commits(), state_};
@@ -167,6 +187,7 @@ Status Program::synchronise_once(bool& agreed) {
   agreed = std::all_of(all.begin(), all.end(), [&](const JobState& its) { return its == state; });
   if (!agreed) return {};
   worker_.gate().set_commits(state.commits);
+  worker_.set_roster(std::move(roster));
   state_ = state.hash;
   synced_ = true;
   worker_.set_synced();

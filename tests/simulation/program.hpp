@@ -15,6 +15,7 @@ namespace elastic::simulation {
 class Contribution;
 class ModelWorker;
 class NamedCall;
+class ProgramGroups;
 class StepTensors;
 class TransferOperation;
 
@@ -58,6 +59,7 @@ class Program {
   Status end_unit(std::uint64_t step);
   Status end_failed_unit(std::uint64_t step, const Status& failure);
   Status unnamed_call(std::uint64_t step, std::uint64_t call);
+  Status unnamed_and_group_calls(std::uint64_t step, std::uint64_t call);
   Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool zero_copy);
   Status broadcast(std::uint64_t step, std::uint64_t call, coordinator::Root root);
   Status barrier();
@@ -87,6 +89,7 @@ class Program {
   std::vector<std::unique_ptr<NamedCall>> open_;
   std::vector<std::unique_ptr<NamedCall>> dropped_;  // in this step; nothing waits for them
   std::unique_ptr<StepTensors> unit_;
+  std::unique_ptr<ProgramGroups> groups_;  // null: it calls none
   std::vector<std::unique_ptr<Contribution>> given_;
   std::vector<std::unique_ptr<TransferOperation>> transfers_;
   bool leave_early_ = false;

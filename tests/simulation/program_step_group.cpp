@@ -33,10 +33,13 @@ Status Program::step_as_unit(std::uint64_t number) {
       return status;
     }
     compute(Milliseconds(2));
-    if (Status status = unnamed_call(number, i); !status.ok()) return status;
+    if (Status status = unnamed_and_group_calls(number, i); !status.ok()) return status;
     compute(Milliseconds(2));
   }
   if (Status status = end_unit(number); !status.ok()) return status;
+  if (groups_) {
+    if (Status status = groups_->finish_named(number); !status.ok()) return status;
+  }
   if (scenario.mutation != Mutation::kEarlyRelease) given_.clear();
   return {};
 }

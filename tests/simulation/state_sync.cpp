@@ -27,18 +27,16 @@ Call call_of(Kind kind, std::size_t bytes) {
 
 }  // namespace
 
-Call HeaderOperation::call(const Members& members) {
-  Call call = call_of(Kind::kBroadcast, sizeof bytes_);
-  call.root = members.first_synced();
-  call.fingerprint.detail = static_cast<std::uint32_t>(call.root);
-  return call;
-}
-void HeaderOperation::pack(const Members& /*members*/, Payload& payload) {
-  payload.data.resize(sizeof bytes_);
-  std::memcpy(payload.data.data(), &bytes_, sizeof bytes_);
-}
-void HeaderOperation::unpack(const Members& /*members*/, const Payload& payload) {
-  std::memcpy(&bytes_, payload.data.data(), sizeof bytes_);
+HeaderOperation::HeaderOperation(const std::uint64_t& bytes, runtime::Roster& roster)
+    : AllgatherOperation(
+          ConstTensorView{&bytes, 1, DType::kU64, {}},
+          [](std::span<const std::byte> /*all*/, const std::vector<std::size_t>& /*counts*/) {},
+          transport::OwnCall::kStateSize),
+      roster_(roster) {}
+
+void HeaderOperation::unpack(const Members& members, const Payload& payload) {
+  AllgatherOperation::unpack(members, payload);
+  roster_ = runtime::roster_of(members, members.generation);
 }
 
 TransferOperation::TransferOperation(JobState& state, std::size_t bytes)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coordinator/operation.hpp"
+#include "runtime/roster.hpp"
 
 namespace elastic::simulation {
 
@@ -16,16 +17,15 @@ struct JobState {
 };
 
 /// The first two of the three operations of a synchronisation, as runtime::synchronise has them:
-/// a broadcast that no member has to survive, and a transfer from all that have the state.
-class HeaderOperation final : public coordinator::Operation {
+/// an allgather of what each member brings, which tells the members to which the rules of groups
+/// are applied from then on, and a transfer from all that have the state.
+class HeaderOperation final : public coordinator::AllgatherOperation {
  public:
-  explicit HeaderOperation(std::uint64_t& bytes) : bytes_(bytes) {}
-  collectives::Call call(const coordinator::Members& members) override;
-  void pack(const coordinator::Members& members, collectives::Payload& payload) override;
+  HeaderOperation(const std::uint64_t& bytes, runtime::Roster& roster);
   void unpack(const coordinator::Members& members, const collectives::Payload& payload) override;
 
  private:
-  std::uint64_t& bytes_;
+  runtime::Roster& roster_;
 };
 
 class TransferOperation final : public coordinator::Operation {

@@ -36,6 +36,7 @@ struct Tally {
   std::uint64_t late_calls = 0;          ///< that timed out before they began
   std::uint64_t named_mismatches = 0;    ///< returned by a worker
   std::uint64_t summed_again = 0;        ///< steps with tensors summed again, each on each worker
+  std::uint64_t group_calls = 0;         ///< of groups, completed, each on each worker
   std::uint64_t run_again = 0;           ///< of programs that left elastic::run and called it again
   std::uint64_t failed_jobs = 0;         ///< that had to end, with a reason
   std::uint64_t later_links = 0;         ///< asked for when an operation needed them, at each end
@@ -56,6 +57,7 @@ struct Tally {
     late_calls += other.late_calls;
     named_mismatches += other.named_mismatches;
     summed_again += other.summed_again;
+    group_calls += other.group_calls;
     run_again += other.run_again;
     failed_jobs += other.failed_jobs;
     later_links += other.later_links;

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                                          Mutation::kUnfrozenBoundary, Mutation::kLostMeansDead,
                                          Mutation::kEarlyError, Mutation::kStayAfterException,
                                          Mutation::kForgottenTimeout, Mutation::kUndialedLink,
-                                         Mutation::kUnreportedLink, Mutation::kMixedStep),
+                                         Mutation::kUnreportedLink, Mutation::kMixedStep, Mutation::kPresentRoster),
                          [](const auto& mutation) {
                            std::string name(simulation::name(mutation.param));
                            std::replace(name.begin(), name.end(), '-', '_');
