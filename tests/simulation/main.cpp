@@ -90,6 +90,7 @@ void report(const Command& command, const Findings& findings, double seconds) {
   print("named mismatches", tally.named_mismatches);
   print("steps summed again", tally.summed_again);
   print("calls of groups", tally.group_calls);
+  print("returns from join", tally.joins);
   print("run called again", tally.run_again);
   print("links made when needed", tally.later_links);
   print("links not made in time", tally.later_links_failed);
@@ -143,6 +144,7 @@ void report_json(const Command& command, const Findings& findings, double second
                            {"named_mismatches", tally.named_mismatches},
                            {"summed_again", tally.summed_again},
                            {"group_calls", tally.group_calls},
+                           {"joins", tally.joins},
                            {"run_again", tally.run_again},
                            {"failed_jobs", tally.failed_jobs},
                            {"later_links", tally.later_links},

@@ -11,7 +11,7 @@ ModelGroup::ModelGroup(ModelWorker& worker, std::size_t group)
     : worker_(worker), membership_(group_rules(group)) {}
 
 void ModelGroup::renew() {
-  membership_.renew(worker_.roster(), id_of(worker_.process().self()), 0);
+  membership_.renew(worker_.roster(), id_of(worker_.process().self()), worker_.joins());
 }
 
 bool ModelGroup::has_this_worker() {

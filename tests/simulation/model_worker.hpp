@@ -52,6 +52,9 @@ class ModelWorker : private runtime::Participation::Effects {
   void set_roster(runtime::Roster roster) {
     roster_ = std::make_shared<const runtime::Roster>(std::move(roster));
   }
+  /// The joins that have ended here.
+  std::uint64_t joins() const { return joins_; }
+  void count_join() { ++joins_; }
   std::uint64_t admitted_at() const { return view_.admitted_at; }
   coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
   coordinator::Coordinator& coordinator() { return *coordinator_; }
@@ -143,6 +146,7 @@ class ModelWorker : private runtime::Participation::Effects {
   rendezvous::View view_;  // in force
   std::shared_ptr<const coordinator::Members> members_;
   std::shared_ptr<const runtime::Roster> roster_;
+  std::uint64_t joins_ = 0;
   rendezvous::View next_;                        // being linked for
   std::vector<ModelLinker::LinksOfPeer> links_;  // for it, just made
   std::uint64_t end_watches_ = 0;                // all but the last are forgotten

@@ -25,6 +25,7 @@ enum class Mutation : std::uint8_t {
   kUnreportedLink,      ///< workers do not report that a link failed in an operation
   kMixedStep,      ///< workers take the sums of a step as they are, over different contributors
   kPresentRoster,  ///< the rules of groups are applied to the members of the present view
+  kStaleLastRank,  ///< workers take the last rank in join for one of the view before
 };
 
 inline constexpr std::array kMutations{Mutation::kNone,
@@ -41,7 +42,8 @@ inline constexpr std::array kMutations{Mutation::kNone,
                                        Mutation::kUndialedLink,
                                        Mutation::kUnreportedLink,
                                        Mutation::kMixedStep,
-                                       Mutation::kPresentRoster};
+                                       Mutation::kPresentRoster,
+                                       Mutation::kStaleLastRank};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -75,6 +77,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "mixed-step";
     case Mutation::kPresentRoster:
       return "present-roster";
+    case Mutation::kStaleLastRank:
+      return "stale-last-rank";
   }
   return "?";
 }

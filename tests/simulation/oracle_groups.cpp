@@ -1,4 +1,4 @@
-// What must hold of the calls of groups.
+// The rules for calls of groups, as the oracle checks them.
 #include <algorithm>
 #include <string>
 #include <vector>

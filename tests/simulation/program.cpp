@@ -72,6 +72,7 @@ Status Program::train() {
       if (Status status = leave_run_and_enter_again(number); !status.ok()) return status;
     }
     if (Status status = step(number); !status.ok()) return status;
+    if (Status status = uneven_batches(number); !status.ok()) return status;
     if (Status status = boundary(); !status.ok()) return status;
   }
   return {};

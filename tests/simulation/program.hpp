@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,6 +55,7 @@ class Program {
   Status wait_for_named(std::uint64_t step);
   Status end_named(const NamedCall& call, std::uint64_t step, const Result<Contributors>& result);
   Nodes check_named(const NamedCall& call, const Contributors& contributors) const;
+  void check_in_background(const NamedCall& call, const Contributors& contributors) const;
   Status end_dropped();
   Status step_as_unit(std::uint64_t number);
   Status end_unit(std::uint64_t step);
@@ -70,6 +72,11 @@ class Program {
   Status scan(std::uint64_t step, std::uint64_t call);
   Status run_operation(coordinator::Operation& operation, const std::string& what,
                        Result<Contributors>& outcome);
+  Status uneven_batches(std::uint64_t step);
+  Status sum_batch(std::uint64_t step, std::uint64_t batch);
+  Status join(std::uint64_t step);
+  void check_last(std::uint64_t step, const Result<Contributors>& result,
+                  std::span<const WorkerId> workers, int rank);
   bool calls_again(const Status& failure);
   bool is_late(const Status& failure) const;
   bool forgets_timeouts() const;

@@ -6,6 +6,7 @@
 #include "model_worker.hpp"
 #include "oracle.hpp"
 #include "outcome.hpp"
+#include "uneven_batches.hpp"
 
 namespace elastic::simulation {
 
@@ -17,6 +18,7 @@ namespace {
 // The calls of groups in a step, numbered as its others are.
 constexpr std::uint64_t kNamedOfGroup = 300;
 constexpr std::uint64_t kUnnamedOfGroup = 301;
+constexpr std::uint64_t kFirstBatchOfGroup = 310;
 constexpr std::uint64_t kKinds = 5;
 constexpr std::size_t kMostElements = 300;
 
@@ -38,20 +40,25 @@ Status ProgramGroups::start_named(std::uint64_t step, bool early) {
   const std::uint64_t what = drawn(scenario.seed, step, kNamedOfGroup);
   const std::size_t index = what % kGroupRules;
   if ((process_.self() % 2 == 0) != early || !group(index).has_this_worker()) return {};
-  const std::size_t elements = what / kGroupRules % kMostElements;
-  Named call{index, nullptr, nullptr, {}};
-  call.contribution =
-      std::make_unique<Contribution>(process_.self(), scenario.most_workers,
-                                     salt_of(scenario.seed, step, kNamedOfGroup), elements);
-  if (Status status = submit(call); !status.ok()) return status;
-  open_.push_back(std::move(call));
-  return {};
+  return submit(make_named(index, "metric", step, kNamedOfGroup));
+}
+
+ProgramGroups::Named& ProgramGroups::make_named(std::size_t index, const std::string& name,
+                                                std::uint64_t step, std::uint64_t call) {
+  const Scenario& scenario = process_.context().scenario;
+  const std::size_t elements = drawn(scenario.seed, step, call) / kGroupRules % kMostElements;
+  return open_.emplace_back(
+      Named{index, name,
+            std::make_unique<Contribution>(process_.self(), scenario.most_workers,
+                                           salt_of(scenario.seed, step, call), elements)});
 }
 
 Status ProgramGroups::submit(Named& call) {
   const TensorView tensor = call.contribution->view();
-  const TensorRequest request{
-      "metric", coordinator::kAllreduceRequest, ReduceOp::kSum, {{tensor.dtype, tensor.count}}};
+  const TensorRequest request{call.own_name,
+                              coordinator::kAllreduceRequest,
+                              ReduceOp::kSum,
+                              {{tensor.dtype, tensor.count}}};
   auto work = group(call.group).submit(request, [tensor](const Members& /*members*/) {
     return std::make_unique<coordinator::AllreduceOperation>(
         std::vector<ConstTensorView>{tensor}, std::vector<TensorView>{tensor}, ReduceOp::kSum);
@@ -64,16 +71,38 @@ Status ProgramGroups::submit(Named& call) {
 
 Status ProgramGroups::finish_named(std::uint64_t step) {
   for (Named& call : open_) {
-    call.work->wait();
-    while (calls_again_(call.work->outcome().status())) {
-      if (Status status = submit(call); !status.ok()) return status;
-      call.work->wait();
-    }
-    const Result<Contributors> outcome = call.work->outcome();
-    if (!outcome.ok()) return outcome.status();
+    Result<Contributors> outcome = Status();
+    if (Status status = finish(call, outcome); !status.ok()) return status;
     note_returned(call.group, step, call.name, outcome);
-    check_sum(call.name, *call.contribution, outcome.value());
+    check_sum(call.name, *call.contribution, nodes_of(outcome.value()));
   }
+  open_.clear();
+  return {};
+}
+
+Status ProgramGroups::finish(Named& call, Result<Contributors>& outcome) {
+  call.work->wait();
+  while (calls_again_(call.work->outcome().status())) {
+    if (Status status = submit(call); !status.ok()) return status;
+    call.work->wait();
+  }
+  outcome = call.work->outcome();
+  return outcome.status();
+}
+
+/// Those that have joined are contributors, with nothing in the sum.
+Status ProgramGroups::sum_batch(std::uint64_t step, std::uint64_t batch) {
+  const Scenario& scenario = process_.context().scenario;
+  const std::uint64_t number = kFirstBatchOfGroup + batch;
+  const std::size_t index = drawn(scenario.seed, step, number) % kGroupRules;
+  if (!group(index).has_this_worker()) return {};
+  Named& call = make_named(index, "batch" + std::to_string(batch), step, number);
+  if (Status status = submit(call); !status.ok()) return status;
+  Result<Contributors> outcome = Status();
+  if (Status status = finish(call, outcome); !status.ok()) return status;
+  note_returned(index, step, call.name, outcome);
+  check_sum(call.name, *call.contribution,
+            with_batch(scenario, step, batch, nodes_of(outcome.value())));
   open_.clear();
   return {};
 }
@@ -127,7 +156,7 @@ Status ProgramGroups::allreduce(std::size_t index, std::uint64_t step) {
             std::vector<ConstTensorView>{tensor}, std::vector<TensorView>{tensor}, ReduceOp::kSum);
       },
       outcome);
-  if (status.ok()) check_sum("an allreduce of a group", contribution, outcome.value());
+  if (status.ok()) check_sum("an allreduce of a group", contribution, nodes_of(outcome.value()));
   return status;
 }
 
@@ -197,12 +226,11 @@ void ProgramGroups::note_returned(std::size_t index, std::uint64_t step, const s
 }
 
 void ProgramGroups::check_sum(const std::string& what, const Contribution& contribution,
-                              const Contributors& contributors) {
+                              const Nodes& expected) {
   if (!counts()) return;
   std::string wrong;
   const Nodes counted = contribution.decode(0, wrong);
-  process_.context().oracle.check_data(process_.self(), what, counted, nodes_of(contributors),
-                                       wrong);
+  process_.context().oracle.check_data(process_.self(), what, counted, expected, wrong);
 }
 
 }  // namespace elastic::simulation

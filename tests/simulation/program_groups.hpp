@@ -32,19 +32,25 @@ class ProgramGroups {
   Status start_named(std::uint64_t step, bool early);
   /// Waits for it.
   Status finish_named(std::uint64_t step);
+  /// A batch of a step in which the workers have different numbers of them (uneven_batches.hpp).
+  Status sum_batch(std::uint64_t step, std::uint64_t batch);
   /// The call of the step that has no name: a collective of some kind.
   Status blocking_call(std::uint64_t step);
 
  private:
   struct Named {
     std::size_t group = 0;
+    std::string own_name;  ///< within the group
     std::unique_ptr<Contribution> contribution;
-    std::shared_ptr<detail::WorkState> work;
-    std::string name;
+    std::shared_ptr<detail::WorkState> work = nullptr;
+    std::string name = {};  ///< in the job
   };
 
   ModelGroup& group(std::size_t index);
+  Named& make_named(std::size_t index, const std::string& name, std::uint64_t step,
+                    std::uint64_t call);
   Status submit(Named& call);
+  Status finish(Named& call, Result<Contributors>& outcome);
   Status run(std::size_t index, std::uint64_t step, const ModelGroup::Make& make,
              Result<Contributors>& outcome);
   Status allreduce(std::size_t index, std::uint64_t step);
@@ -53,8 +59,7 @@ class ProgramGroups {
   Status broadcast(std::size_t index, std::uint64_t step, std::uint64_t root);
   void note_returned(std::size_t index, std::uint64_t step, const std::string& name,
                      const Result<Contributors>& outcome);
-  void check_sum(const std::string& what, const Contribution& contribution,
-                 const Contributors& contributors);
+  void check_sum(const std::string& what, const Contribution& contribution, const Nodes& expected);
   bool counts() const { return !process_.over(); }
 
   ModelWorker& worker_;

@@ -55,7 +55,8 @@ namespace {
 // Shares of all runs, and sizes of the large ones.
 constexpr unsigned kExceptionPercent = 10;
 constexpr unsigned kUnitsPercent = 30;
-constexpr unsigned kGroupsPercent = 20;
+constexpr unsigned kUnevenPercent = 15;
+constexpr unsigned kGroupsPercent = 15;
 constexpr unsigned kLargePercent = 2;
 constexpr unsigned kVeryLargePercent = 4;  // of the large ones
 constexpr unsigned kLargestPercent = 1;    // of the large ones
@@ -164,6 +165,7 @@ void Scenario::draw_calls(Chance& chance) {
   // A step that has timed out in part cannot be made again.
   const bool can_be_units = view_timeout == kLongViewTimeout;
   steps_are_units = chance.percent(kUnitsPercent) && can_be_units;
+  uneven = chance.percent(kUnevenPercent);
   calls_groups = chance.percent(kGroupsPercent);
 }
 

@@ -85,6 +85,7 @@ struct Scenario {
   std::optional<std::uint64_t> leaves_run_in;
   bool leaves_run_within_step = false;  ///< by an exception, with calls under way
   bool steps_are_units = false;         ///< the named calls of a step are those of a StepGroup
+  bool uneven = false;                  ///< workers have different numbers of batches, and join
   bool calls_groups = false;            ///< beside the calls of the job
   bool drops_works = false;             ///< of some named calls: nothing waits for them
   Milliseconds view_timeout = kLongViewTimeout;  ///< how long a call waits for a view

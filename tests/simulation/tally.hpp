@@ -37,6 +37,7 @@ struct Tally {
   std::uint64_t named_mismatches = 0;    ///< returned by a worker
   std::uint64_t summed_again = 0;        ///< steps with tensors summed again, each on each worker
   std::uint64_t group_calls = 0;         ///< of groups, completed, each on each worker
+  std::uint64_t joins = 0;               ///< ended, each on each worker
   std::uint64_t run_again = 0;           ///< of programs that left elastic::run and called it again
   std::uint64_t failed_jobs = 0;         ///< that had to end, with a reason
   std::uint64_t later_links = 0;         ///< asked for when an operation needed them, at each end
@@ -58,6 +59,7 @@ struct Tally {
     named_mismatches += other.named_mismatches;
     summed_again += other.summed_again;
     group_calls += other.group_calls;
+    joins += other.joins;
     run_again += other.run_again;
     failed_jobs += other.failed_jobs;
     later_links += other.later_links;

@@ -45,10 +45,11 @@ class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mut
 
 TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
-  const std::uint64_t first = GetParam() == Mutation::kEarlyRelease       ? 203
-                              : GetParam() == Mutation::kEarlyError       ? 958
-                              : GetParam() == Mutation::kForgottenTimeout ? 349
-                              : GetParam() == Mutation::kUnreportedLink   ? 382
+  const std::uint64_t first = GetParam() == Mutation::kEarlyRelease       ? 117
+                              : GetParam() == Mutation::kEarlyError       ? 708
+                              : GetParam() == Mutation::kForgottenTimeout ? 287
+                              : GetParam() == Mutation::kUnreportedLink   ? 1275
+                              : GetParam() == Mutation::kStaleLastRank    ? 898
                                                                           : 1;
   // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
@@ -61,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                                          Mutation::kUnfrozenBoundary, Mutation::kLostMeansDead,
                                          Mutation::kEarlyError, Mutation::kStayAfterException,
                                          Mutation::kForgottenTimeout, Mutation::kUndialedLink,
-                                         Mutation::kUnreportedLink, Mutation::kMixedStep, Mutation::kPresentRoster),
+                                         Mutation::kUnreportedLink, Mutation::kMixedStep,
+                                         Mutation::kPresentRoster, Mutation::kStaleLastRank),
                          [](const auto& mutation) {
                            std::string name(simulation::name(mutation.param));
                            std::replace(name.begin(), name.end(), '-', '_');
