@@ -32,14 +32,14 @@ class GroupMembershipTest : public testing::Test {
 TEST_F(GroupMembershipTest, CallsWithoutANameAreNumberedForEachSetOfMembers) {
   meet({7, 8, 9});
   const std::string first = group_.name_call("");
-  EXPECT_EQ(number_of(first), "#0");
-  EXPECT_EQ(number_of(group_.name_call("")), "#1");
+  EXPECT_EQ(number_of(first), "#1");
+  EXPECT_EQ(number_of(group_.name_call("")), "#2");
   meet({7, 8, 10});
   const std::string of_others = group_.name_call("");
-  EXPECT_EQ(number_of(of_others), "#0");
+  EXPECT_EQ(number_of(of_others), "#1");
   EXPECT_NE(of_others, first);
   meet({7, 8, 9});
-  EXPECT_EQ(number_of(group_.name_call("")), "#2");
+  EXPECT_EQ(number_of(group_.name_call("")), "#3");
 }
 
 TEST_F(GroupMembershipTest, TheyAreNumberedAnewAfterAJoin) {
@@ -63,8 +63,8 @@ TEST_F(GroupMembershipTest, ACallBeforeTheLatestIsNotForgotten) {
   const std::string first = group_.name_call("");
   const std::string second = group_.name_call("");
   group_.forget_call(first);
-  EXPECT_EQ(number_of(group_.name_call("")), "#2");
-  EXPECT_EQ(number_of(second), "#1");
+  EXPECT_EQ(number_of(group_.name_call("")), "#3");
+  EXPECT_EQ(number_of(second), "#2");
 }
 
 TEST_F(GroupMembershipTest, NamedCallsHaveNoNumber) {
@@ -73,7 +73,7 @@ TEST_F(GroupMembershipTest, NamedCallsHaveNoNumber) {
   EXPECT_EQ(number_of(named), ":loss");
   group_.forget_call(named);
   EXPECT_EQ(group_.name_call("loss"), named);
-  EXPECT_EQ(number_of(group_.name_call("")), "#0");
+  EXPECT_EQ(number_of(group_.name_call("")), "#1");
 }
 
 }  // namespace
