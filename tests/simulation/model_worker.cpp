@@ -336,6 +336,7 @@ void ModelWorker::install(const View& view) {
   const bool first = view_.generation == 0;
   view_ = view;
   members_ = members_in(view);
+  if (!roster_) set_roster(runtime::roster_of(*members_, 0));
   std::array<std::shared_ptr<coordinator::LaneView>, kLanes> views;
   for (std::size_t i = 0; i < kLanes; ++i) views[i] = lane_view(view, i);
   links_.clear();

@@ -35,7 +35,10 @@ std::shared_ptr<const coordinator::Members> ModelWorker::members_in(const View& 
 /// Models ParticipationEffects::connect.
 void ModelWorker::connect(const View& view) {
   next_ = view;
-  if (runtime::admits(view, incarnation())) set_roster(runtime::roster_of(*members_in(view), 0));
+  const bool is_late = context_.scenario.mutation == Mutation::kLateRoster;
+  if (runtime::admits(view, incarnation()) && !is_late) {
+    set_roster(runtime::roster_of(*members_in(view), 0));
+  }
   if (still_to_freeze_ > 0) {
     for (const auto& lane : lanes_) lane->freeze();
     return;

@@ -25,6 +25,7 @@ enum class Mutation : std::uint8_t {
   kUnreportedLink,      ///< workers do not report that a link failed in an operation
   kMixedStep,      ///< workers take the sums of a step as they are, over different contributors
   kPresentRoster,  ///< the rules of groups are applied to the members of the present view
+  kLateRoster,     ///< the rules of groups are applied to the members of the first view in force
   kStaleLastRank,  ///< workers take the last rank in join for one of the view before
 };
 
@@ -43,6 +44,7 @@ inline constexpr std::array kMutations{Mutation::kNone,
                                        Mutation::kUnreportedLink,
                                        Mutation::kMixedStep,
                                        Mutation::kPresentRoster,
+                                       Mutation::kLateRoster,
                                        Mutation::kStaleLastRank};
 
 constexpr std::string_view name(Mutation mutation) {
@@ -77,6 +79,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "mixed-step";
     case Mutation::kPresentRoster:
       return "present-roster";
+    case Mutation::kLateRoster:
+      return "late-roster";
     case Mutation::kStaleLastRank:
       return "stale-last-rank";
   }

@@ -50,6 +50,7 @@ TEST_P(BrokenRuns, AreNoticed) {
                               : GetParam() == Mutation::kForgottenTimeout ? 287
                               : GetParam() == Mutation::kUnreportedLink   ? 1275
                               : GetParam() == Mutation::kStaleLastRank    ? 898
+                              : GetParam() == Mutation::kLateRoster       ? 7562
                                                                           : 1;
   // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
@@ -63,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                                          Mutation::kEarlyError, Mutation::kStayAfterException,
                                          Mutation::kForgottenTimeout, Mutation::kUndialedLink,
                                          Mutation::kUnreportedLink, Mutation::kMixedStep,
-                                         Mutation::kPresentRoster, Mutation::kStaleLastRank),
+                                         Mutation::kPresentRoster, Mutation::kLateRoster,
+                                         Mutation::kStaleLastRank),
                          [](const auto& mutation) {
                            std::string name(simulation::name(mutation.param));
                            std::replace(name.begin(), name.end(), '-', '_');
