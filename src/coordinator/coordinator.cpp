@@ -497,6 +497,9 @@ Status Coordinator::outlast(const Status& timeout) {
     }
     submitted_.erase(submitted_.begin(), in_time);
   }
+  for (auto name = late.rbegin(); name != late.rend(); ++name) {
+    if (const auto& withdrawn = pending_[*name].call.withdrawn) withdrawn();
+  }
   for (const std::string& name : late) complete(name, timeout);
   return {};
 }

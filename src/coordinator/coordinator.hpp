@@ -77,6 +77,9 @@ class Coordinator {
     /// Called with its result delivered, on the coordinator's thread: the error in which the call
     /// ends here all the same.
     std::function<Status()> conclude = {};
+    /// Called where the call ends in kTimeout before it has begun, the latest one first: it has
+    /// left nothing behind on the other ranks. On the coordinator's thread.
+    std::function<void()> withdrawn = {};
     /// The workers that make the call, this one among them; those that have died since do not. Then
     /// `make` is on those of the view, as members of a view of their own. Null: all members.
     std::shared_ptr<const std::vector<WorkerId>> group = nullptr;

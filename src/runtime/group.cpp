@@ -155,8 +155,9 @@ Work Group::Impl::submit_allreduce(std::string_view name, std::vector<ConstTenso
                        in, out, op, std::vector<collectives::Wire>(), scale);
                  }};
   if (staged) {
-    call.conclude = [this, staged] {
-      return job_.bring_back(staged, std::numeric_limits<std::size_t>::max());
+    // The group may end before its call does.
+    call.conclude = [&job = job_, staged] {
+      return job.bring_back(staged, std::numeric_limits<std::size_t>::max());
     };
   }
   return Work(submit_named(std::move(call), staged));

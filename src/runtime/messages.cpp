@@ -40,13 +40,22 @@ Status lost(const char* call, WorkerId peer) {
 
 }  // namespace
 
+std::uint64_t Messages::Numbers::next(const Key& key) {
+  const MutexLock lock(mutex);
+  return ++latest[key];
+}
+
+void Messages::Numbers::withdraw(const Key& key, std::uint64_t number) {
+  const MutexLock lock(mutex);
+  std::uint64_t& last = latest[key];
+  if (last == number) --last;
+}
+
 Messages::NamedCall Messages::call(const Ends& ends, bool sends, DType dtype) {
-  std::uint64_t number = 0;
-  {
-    const MutexLock lock(mutex_);
-    number = ++numbers_[{ends, sends}];
-  }
+  const Numbers::Key key{ends, sends};
+  const std::uint64_t number = numbers_->next(key);
   NamedCall call;
+  call.withdrawn = [numbers = numbers_, key, number] { numbers->withdraw(key, number); };
   call.request = {coordinator::message_name(ends.from, ends.to, ends.group, ends.tag, number),
                   coordinator::kMessageRequest,
                   ReduceOp::kSum,

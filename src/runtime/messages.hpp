@@ -38,11 +38,22 @@ class Messages {
                     const std::shared_ptr<ReceivedMessage>& result);
 
  private:
+  /// Counts the messages between two ends. Shared with calls under way.
+  struct Numbers {
+    /// The last member says whether this worker sends them.
+    using Key = std::tuple<Ends, bool>;
+    std::uint64_t next(const Key& key);
+    /// The message of this number has left nothing behind: if it was the latest, the next one is
+    /// the same message to the other end.
+    void withdraw(const Key& key, std::uint64_t number);
+
+    Mutex mutex;
+    std::map<Key, std::uint64_t> latest ELASTIC_GUARDED_BY(mutex);
+  };
+
   NamedCall call(const Ends& ends, bool sends, DType dtype);
 
-  Mutex mutex_;
-  /// Messages so far; the last member says whether this worker sends them.
-  std::map<std::tuple<Ends, bool>, std::uint64_t> numbers_ ELASTIC_GUARDED_BY(mutex_);
+  const std::shared_ptr<Numbers> numbers_ = std::make_shared<Numbers>();
 };
 
 }  // namespace elastic::runtime

@@ -1,4 +1,5 @@
 // Which call a result is delivered to, and what a call that finds no view leaves behind.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -231,6 +232,25 @@ TEST_F(LaneResultTest, NamedTensorsThatFindNoViewFailAndTheNextOnesDoNot) {
   EXPECT_TRUE(left_.empty());
   lane_.install(alone(7));
   EXPECT_TRUE(outcome_of(submit()).ok());
+  lane_.close(Status(Code::kNotInitialized, "the test is over"));
+}
+
+/// So that calls which are counted can be counted back.
+TEST_F(LaneResultTest, CallsThatFindNoViewAreWithdrawn) {
+  Coordinator coordinator(lane_, named_options());
+  std::vector<std::string> withdrawn;
+  std::vector<std::shared_ptr<detail::WorkState>> works;
+  for (const std::string name : {"first", "second", "third"}) {
+    Coordinator::NamedCall call;
+    call.request = {name, kMessageRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
+    call.withdrawn = [&withdrawn, name] { withdrawn.push_back(name); };
+    works.push_back(coordinator.submit(std::move(call)).value());
+  }
+  for (const auto& work : works) {
+    EXPECT_EQ(outcome_of(work).status().code(), Code::kTimeout);
+  }
+  std::ranges::sort(withdrawn);
+  EXPECT_EQ(withdrawn, (std::vector<std::string>{"first", "second", "third"}));
   lane_.close(Status(Code::kNotInitialized, "the test is over"));
 }
 
