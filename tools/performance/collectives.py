@@ -9,6 +9,11 @@ from units import figures, judged, size, table
 PEER = "mpi:direct"
 OPERATIONS = ("broadcast", "reduce", "all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
 BAR = 0.95  # the peer's time by ours
+EXCHANGES = """\
+No call of elastic ends on a rank before all have entered it ([atomicity.md](atomicity.md)), so that the same call can
+be completed after a death: a small call takes an exchange between all ranks. In a broadcast, a reduction to a root, a
+gather or a scatter Open MPI waits for one message at most, and where data is small that takes less time than an
+exchange."""
 KEPT = ("bytes", "backend", "median_us")
 
 
@@ -68,8 +73,8 @@ class Collectives:
 
         def cell(own):
             return f"{ratio(own):.2f} ({figures(own[NATIVE])})" if own else ""
-        return ("Open MPI's time by elastic's, and elastic's in µs, of calls that begin after a "
-                "barrier, on the slowest rank:\n\n" +
+        return (f"{EXCHANGES}\n\nOpen MPI's time by elastic's, and elastic's in µs, of calls that "
+                "begin after a barrier, on the slowest rank:\n\n" +
                 table(["", *map(size, sizes)],
                       [[operation, *(cell(compared.get((operation, bytes_))) for bytes_ in sizes)]
                        for operation in OPERATIONS]) + "\n")

@@ -92,8 +92,8 @@ static void of_collectives(void) {
   strange.dtype = (elastic_dtype)(-1);
   EXPECT(elastic_allreduce(NULL, &strange, &strange, ELASTIC_SUM, NULL, NULL),
          ELASTIC_INVALID_ARGUMENT, "does not exist");
-  EXPECT(elastic_allreduce(NULL, &tensor, &tensor, (elastic_op)12, NULL, NULL),
-         ELASTIC_INVALID_ARGUMENT, "operation 12 does not exist");
+  EXPECT(elastic_allreduce(NULL, &tensor, &tensor, (elastic_op)99, NULL, NULL),
+         ELASTIC_INVALID_ARGUMENT, "operation 99 does not exist");
   EXPECT(elastic_allreduce(NULL, NULL, &tensor, ELASTIC_SUM, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
          "elastic_allreduce: in is NULL");
   strange = tensor;
