@@ -73,7 +73,7 @@ class ELASTIC_API AsyncCollectives {
   [[nodiscard]] Work allreduce_async(R&& data, ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(view(detail::output_of(std::forward<R>(data))), op);
   }
-  /// Two texts, or a text and a range, are no tensors: the first is a name.
+  // Two texts, or a text and a range, are no tensors: the first is a name.
   template <detail::ContiguousRange In, detail::ContiguousRange Out>
   requires Element<detail::ElementOf<In>>
   [[nodiscard]] Work allreduce_async(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
