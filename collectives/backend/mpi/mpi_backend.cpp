@@ -244,7 +244,9 @@ Status MpiBackend::reduce_scatter(const Section& section, ReduceOp op, Payload& 
                                         with.counts.data(), mpi_type(section.dtype),
                                         mpi_op(section.dtype, op), communicator_, &request);
   if (Status status = wait(error, request); !status.ok()) return status;
-  payload.form = Blocks{with.blocks};
+  Blocks& blocks = payload.form.emplace<Blocks>();
+  blocks.counts = with.blocks;
+  blocks.of_this_rank = true;
   std::swap(with.data, with.result);
   return {};
 }

@@ -168,8 +168,10 @@ Result<ResultOnDevice::HostForm> NcclBackend::form_of_result(LaneOperation& oper
     return ResultOnDevice::HostForm(Blocks{std::move(shared).value()});
   }
   if (call.kind == Kind::kReduceScatter) {
-    return ResultOnDevice::HostForm(
-        Blocks{plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()))});
+    Blocks parts;
+    parts.counts = plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()));
+    parts.of_this_rank = true;
+    return ResultOnDevice::HostForm(std::move(parts));
   }
   return ResultOnDevice::HostForm();
 }
