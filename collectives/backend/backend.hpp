@@ -135,6 +135,10 @@ class Backend {
   /// `prepare` before its own first operation.
   virtual Status prepare(std::uint64_t /*position*/) { return {}; }
 
+  /// For a backend that performs an operation on the view's links itself, after `prepare`: tells
+  /// the call to ranks that wait for an eager message of it, and make another call maybe.
+  virtual void announce(std::uint64_t /*position*/, const transport::Fingerprint& /*call*/) {}
+
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 

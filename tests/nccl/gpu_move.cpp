@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/backend/own_result.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/plan/parts.hpp"
 #include "nccl/contents.hpp"
@@ -66,11 +67,15 @@ Status GpuMove::take(Payload& payload) {
   if (is_root()) return {};
   if (payload.device_result() != nullptr) return payload.device_result()->unpack();
   const std::size_t bytes = result().size();
+  std::byte* from = payload.data.data();
+  if (move_.kind == Kind::kReduceScatter) {
+    from += own_part(payload, rank_, size_of(move_.dtype)).data.data() - from;
+  }
   if (move_.op == ReduceOp::kAverage) {
-    kernels::divide(move_.dtype, payload.data.data(), bytes / size_of(move_.dtype),
+    kernels::divide(move_.dtype, from, bytes / size_of(move_.dtype),
                     static_cast<std::uint32_t>(size()));
   }
-  gpu_.copy(tensor_.output, address(payload.data.data()), bytes);
+  gpu_.copy(tensor_.output, address(from), bytes);
   return {};
 }
 

@@ -49,7 +49,7 @@ TEST_P(BrokenRuns, AreNoticed) {
                               : GetParam() == Mutation::kEarlyError       ? 708
                               : GetParam() == Mutation::kForgottenTimeout ? 287
                               : GetParam() == Mutation::kUnreportedLink   ? 1275
-                              : GetParam() == Mutation::kStaleLastRank    ? 898
+                              : GetParam() == Mutation::kStaleLastRank    ? 1684
                               : GetParam() == Mutation::kLateRoster       ? 7562
                                                                           : 1;
   // Stalled jobs take long to simulate.

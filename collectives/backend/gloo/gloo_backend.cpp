@@ -70,6 +70,7 @@ Status GlooBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   if (is_left_to_native(call, size())) return view_.native->run(position, call, payload);
   if (view_.mesh->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status status = view_.native->prepare(position); !status.ok()) return status;
+  view_.native->announce(position, call.fingerprint);
   context_->begin(OpTag{view_.generation, position, OpTag::kNormal}, call.fingerprint);
   try {
     perform(call, payload);

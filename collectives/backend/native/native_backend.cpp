@@ -115,6 +115,11 @@ class NativeBackend final : public Backend {
   }
 
   Status prepare(std::uint64_t position) override;
+  void announce(std::uint64_t position, const transport::Fingerprint& call) override {
+    if (eager_everywhere_) {
+      eager_.post_fingerprint(OpTag{generation_, position, OpTag::kNormal}, call, {});
+    }
+  }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
