@@ -58,6 +58,12 @@ inline Root root_of(elastic_root root) {
 inline BlocksView blocks_of(const elastic_blocks* blocks, const char* call) {
   require(blocks, call, "blocks");
   if (blocks->count > 0) require(blocks->counts, call, "counts of the blocks");
+  if (blocks->count == 0 && blocks->counts != nullptr) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(call) +
+                    ": the blocks have counts and are 0 in number; set count to how many counts "
+                    "there are, or counts to NULL for equal blocks");
+  }
   return {tensor_of(&blocks->data, call, "data of the blocks"),
           {blocks->counts, blocks->count},
           blocks->to != nullptr ? blocks->to->value : Contributors(),

@@ -120,8 +120,8 @@ ELASTIC_C_API elastic_code elastic_gather_take(elastic_context* context,
                                                void* stream, elastic_take_gathered take, void* user,
                                                elastic_contributors* contributors);
 /* Gives each member a block of the root's tensor, at the beginning of `out`: `*count` elements,
- * which begin at element `*offset` of the root's. Other members' `blocks` give only the type of
- * their `data`. */
+ * which begin at element `*offset` of the root's, without the blocks of workers that have died.
+ * Other members' `blocks` give only the type of their `data`. */
 ELASTIC_C_API elastic_code elastic_scatter(elastic_context* context, const elastic_blocks* blocks,
                                            const elastic_tensor* out, elastic_root root,
                                            void* stream, size_t* count, size_t* offset,

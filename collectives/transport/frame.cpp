@@ -141,8 +141,8 @@ std::string describe(const Fingerprint& fingerprint) {
   if (is_own_call(kind)) return text + by;
   if (kind == kBarrier && fingerprint.detail != 0) {  // in which members meet without the root
     return ((fingerprint.detail & Fingerprint::kRootWorker) != 0
-                ? "call whose root is " + describe_root(fingerprint.detail)
-                : "call whose root is gone") +
+                ? "a call whose root is " + describe_root(fingerprint.detail)
+                : "a call whose root is gone") +
            by;
   }
   if (kind == kBarrier) return text + by;

@@ -65,8 +65,8 @@ class ELASTIC_API Context : public Collectives {
 
   /// Says that the job is done, and waits for the other members to say so too, so that none of them
   /// lacks a last result. Members that do not say so within half a second go on without this one,
-  /// which waits only until they have been given the results that it alone has. The whole wait ends
-  /// after 30 s at the latest, and after 3 s if the rendezvous server is away.
+  /// which waits only until they have been given the results that it alone has. This wait for them
+  /// ends after 30 s at the latest, and after 3 s if the rendezvous server is away.
   ///
   /// After an exception that left `run` the job is not done. This worker then says that it cannot
   /// go on, and why, and does not wait; the others go on without it. The launcher's last line

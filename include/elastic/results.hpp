@@ -52,7 +52,7 @@ struct Gathered {
 template <Element T>
 struct Scattered {
   std::vector<T> values;      ///< the elements of the part
-  std::size_t offset = 0;     ///< of the first value in the whole tensor, in elements
+  std::size_t offset = 0;     ///< of the first value in what all contributors get
   Contributors contributors;  ///< the workers with a contribution to it
 };
 
@@ -68,7 +68,7 @@ struct GatheredBlocks {
 /// whole tensor, at its beginning.
 struct ScatteredPart {
   std::size_t count = 0;      ///< elements of the part
-  std::size_t offset = 0;     ///< of the first of them in the whole tensor, in elements
+  std::size_t offset = 0;     ///< of the first of them in what all contributors get
   Contributors contributors;  ///< the workers with a contribution to it
 };
 

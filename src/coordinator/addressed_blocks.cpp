@@ -65,6 +65,11 @@ Result<std::vector<std::uint64_t>> AddressedBlocks::counts_for(const Members& me
   if (!fault_.empty()) return wrong(fault_);
   const std::vector<std::size_t> places = places_of(members, to_);
   const auto missing = std::ranges::find(places, kNone);
+  if (missing != places.end() && to_.generation() == members.generation) {
+    return wrong("gave blocks for " + std::to_string(to_.size()) + " workers, and none for rank " +
+                 std::to_string(missing - places.begin()) +
+                 ": name each member once, in any order");
+  }
   if (missing != places.end()) {
     return wrong("gave blocks for the members of generation " + std::to_string(to_.generation()) +
                  ", and none for rank " + std::to_string(missing - places.begin()) +

@@ -20,25 +20,6 @@
 
 namespace elastic::runtime {
 
-namespace {
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorCode::kInvalidArgument, what);
-}
-
-/// -1: a worker that is no member.
-int rank_of(coordinator::Root root, const coordinator::Members& members) {
-  if (const auto* const worker = std::get_if<WorkerId>(&root)) return members.rank_of(*worker);
-  const int rank = std::get<int>(root);
-  if (rank < 0 || rank >= members.size()) {
-    refuse("broadcast: root " + std::to_string(rank) + " is no rank; there are " +
-           std::to_string(members.size()));
-  }
-  return rank;
-}
-
-}  // namespace
-
 void Collectives::check_on_host(const char* call, const char* which,
                                 const ConstTensorView& tensor) const {
   const Status status = devices_.check_host(tensor);
@@ -117,7 +98,11 @@ Contributors Collectives::broadcast(const TensorView& data, coordinator::Root ro
 std::optional<Contributors> Collectives::try_broadcast(const Places& places, coordinator::Root root,
                                                        std::size_t bytes) {
   const auto members = runner_.members();
-  const int rank = rank_of(root, *members);
+  const auto* const worker = std::get_if<WorkerId>(&root);
+  const int rank = worker != nullptr ? members->rank_of(*worker) : std::get<int>(root);
+  if (worker == nullptr && (rank < 0 || rank >= members->size())) {
+    refuse_on_all(no_such_root("broadcast", Root(rank), *members));
+  }
   const bool is_root = rank == members->rank;
   if (runner_.ranks_are_of_this_moment() && rank >= 0) root = named(Root(rank), *members);
   wait_for(places, is_root);

@@ -291,8 +291,13 @@ Pending<ScatteredPart> AsyncCollectives::scatter_async(std::string_view name,
 
 Work AsyncCollectives::reduce_async(std::string_view name, ConstTensorView in, TensorView out,
                                     Root root, ReduceOp op) {
-  runtime::check_reduction(in, out, op, "reduce_async");
   runtime::check_elementwise(op, "reduce_async");
+  if (out.count > 0) {
+    runtime::check_reduction(in, out, op, "reduce_async");
+  } else {  // of a member that is not the root
+    runtime::check(in, "reduce_async", "input");
+    runtime::check(op, in.dtype, "reduce_async");
+  }
   return scope()->submit("reduce_async", in,
                          {request(name, coordinator::kReduceRequest, in.dtype, in.count, op),
                           [in, out, root, op](const Members& members) {

@@ -18,6 +18,7 @@
 #include "runtime/context_impl.hpp"
 #include "runtime/open_steps.hpp"
 #include "runtime/step_contributors.hpp"
+#include "runtime/tensor_check.hpp"
 
 namespace elastic {
 
@@ -90,6 +91,8 @@ void StepGroup::Impl::add(std::string_view name, ConstTensorView in, TensorView 
                     "allreduce_async, or grouped_allreduce, which is one unit, too");
   }
   const bool in_place = in.data == out.data;
+  // In place the input is copied first.
+  runtime::check_reduction(in, out, op, "StepGroup::allreduce");
   Tensor tensor{text, in, out, op, in_place, {}};
   if (in_place) tensor.in = keep(text, in);
   start(tensor);
@@ -153,6 +156,17 @@ void StepGroup::Impl::end() {
   open_steps_->ended(this);
 }
 
+namespace {
+
+/// Without the name of the library, which Error puts in front.
+std::string text_of(const Error& error) {
+  constexpr std::string_view kLibrary = "elastic: ";
+  const std::string_view text = error.what();
+  return std::string(text.starts_with(kLibrary) ? text.substr(kLibrary.size()) : text);
+}
+
+}  // namespace
+
 /// The failed tensor is as it was; the others have results, which go.
 void StepGroup::Impl::fail(const Failure& failure) {
   for (const Tensor& tensor : tensors_) restore(tensor);
@@ -161,10 +175,10 @@ void StepGroup::Impl::fail(const Failure& failure) {
     std::rethrow_exception(failure.error);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kMismatch) throw;
-    throw Error(
-        error.code(),
-        "the step ends without results, because of tensor '" + failure.name + "': " + error.what(),
-        error.peer(), error.generation());
+    throw Error(error.code(),
+                "the step ends without results, because of tensor '" + failure.name +
+                    "': " + text_of(error),
+                error.peer(), error.generation());
   }
 }
 

@@ -149,7 +149,8 @@ class Mistakes : DeviceRank {
            [&] { elastic::broadcast(called_host, 0); });
     expect({"CUDA stream", "no tensor"}, [&] { elastic::broadcast(on_host, 0, stream()); });
     expect({"broadcast", "cudaStreamPerThread"}, [&] { elastic::broadcast(right, 0, per_thread); });
-    expect({"root 100 is no rank"}, [&] { elastic::broadcast(right, 100, stream()); });
+    must_fail(ErrorCode::kMismatch, {"root 100 is no rank"},
+              [&] { elastic::broadcast(right, 100, stream()); });
     TensorView nowhere = right;
     nowhere.data = nullptr;
     expect({"null pointer"}, [&] { elastic::broadcast(nowhere, 0); });

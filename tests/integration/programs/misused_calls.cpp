@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/step_group.hpp>
 #include <elastic/training.hpp>
 
 #include "integration/programs/bad_calls.hpp"
@@ -17,8 +18,13 @@ void wrong_by_itself() {
                          const std::function<void()>& call) {
     must_fail(what, ErrorCode::kInvalidArgument, words, call);
   };
-  expect("root", {"root 99"}, [&] { elastic::broadcast(std::span<float>(floats), 99); });
-  expect("negative root", {"root -1"}, [&] { elastic::broadcast(std::span<float>(floats), -1); });
+  for (const int root : {99, -1}) {
+    must_fail("root", ErrorCode::kMismatch, {"root " + std::to_string(root) + " is no rank"},
+              [&] { elastic::broadcast(std::span<float>(floats), root); });
+  }
+  const TensorView nowhere{nullptr, 5, DType::kF32, {}};
+  elastic::StepGroup step(elastic::context());
+  expect("null in a step", {"StepGroup::allreduce", "null"}, [&] { step.allreduce("a", nowhere); });
   expect("sizes", {"the input is 9 f32 and the output 10 f32"},
          [&] { elastic::allreduce(std::span<const float>(fewer), std::span<float>(floats)); });
   expect("null", {"null"}, [] { elastic::allreduce(TensorView{nullptr, 5, DType::kF32, {}}); });
