@@ -639,8 +639,10 @@ class Checks {
           works[1] = context.broadcast_async("n sent", elastic::view(std::span(sent)), 0);
           break;
         case 2:
-          works[2] = context.reduce_async("n total", elastic::view(std::span(total)),
-                                          elastic::view(std::span(total)), 0);
+          // Only the root needs room for the result.
+          works[2] =
+              context.reduce_async("n total", elastic::view(std::span(total)),
+                                   elastic::view(std::span(total).first(rank_ == 0 ? 4 : 0)), 0);
           break;
         case 3:
           works[3] = context.barrier_async("n barrier");
