@@ -163,7 +163,7 @@ std::string FlightLog::text(const std::string& reason) {
     }
     text += "]}";
   }
-  return any || !first_tensor().is_null() ? text + "]}\n" : std::string();
+  return any || !first_tensor().empty() ? text + "]}\n" : std::string();
 }
 
 /// Not durable: the disk is not waited for.

@@ -22,9 +22,10 @@ void wrong_by_itself() {
     must_fail("root", ErrorCode::kMismatch, {"root " + std::to_string(root) + " is no rank"},
               [&] { elastic::broadcast(std::span<float>(floats), root); });
   }
-  const TensorView nowhere{nullptr, 5, DType::kF32, {}};
+  const TensorView null_tensor{nullptr, 5, DType::kF32, {}};
   elastic::StepGroup step(elastic::context());
-  expect("null in a step", {"StepGroup::allreduce", "null"}, [&] { step.allreduce("a", nowhere); });
+  expect("null in a step", {"StepGroup::allreduce", "null"},
+         [&] { step.allreduce("a", null_tensor); });
   expect("sizes", {"the input is 9 f32 and the output 10 f32"},
          [&] { elastic::allreduce(std::span<const float>(fewer), std::span<float>(floats)); });
   expect("null", {"null"}, [] { elastic::allreduce(TensorView{nullptr, 5, DType::kF32, {}}); });
