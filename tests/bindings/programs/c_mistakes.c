@@ -102,7 +102,7 @@ static void of_collectives(void) {
          ELASTIC_INVALID_ARGUMENT, "allreduce");
   EXPECT(elastic_grouped_allreduce(NULL, NULL, 3, ELASTIC_SUM, NULL, NULL),
          ELASTIC_INVALID_ARGUMENT, "tensors is NULL");
-  EXPECT(elastic_broadcast(NULL, &tensor, 5, NULL, NULL), ELASTIC_INVALID_ARGUMENT, "5");
+  EXPECT(elastic_broadcast(NULL, &tensor, 5, NULL, NULL), ELASTIC_MISMATCH, "root 5 is no rank");
   EXPECT(elastic_broadcast_from(NULL, NULL, 5, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
          "elastic_broadcast_from: tensor is NULL");
   EXPECT(elastic_broadcast_from(NULL, &tensor, 0, NULL, NULL), ELASTIC_ROOT_LOST, "is no member");
