@@ -140,8 +140,8 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({1, 2, 0, 1, 77, 8}), "allreduce of 8 f32, sum, scaled");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
   EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::lost_worker(7), 0}),
-            "call whose root is a worker that is no member");
-  EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "call whose root is gone");
+            "a call whose root is a worker that is no member");
+  EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "a call whose root is gone");
 }
 
 TEST(Fingerprint, SaysWhichCallAnAllgatherIsFor) {

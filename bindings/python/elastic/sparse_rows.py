@@ -8,7 +8,8 @@ import operator
 from typing import Any
 
 from elastic import _core
-from elastic._core import Context, Contributors, InvalidArgumentError, ReduceOp
+from elastic._core import Context, Contributors, ReduceOp
+from elastic.errors import InvalidArgumentError
 from elastic.rows import Rows
 
 
@@ -52,7 +53,9 @@ def sparse_allreduce(
         MismatchError: another shape of rows, element type or number of rows; on all members.
     """
     if context is not None and not isinstance(context, Context):
-        raise InvalidArgumentError("sparse_allreduce: context is to be a Context: groups have no such call")
+        raise InvalidArgumentError(
+            "sparse_allreduce: context is to be a Context: groups have no such call"
+        )
     on = _core if context is None else context
     shape = Rows(values, "sparse_allreduce", "values").shape
     width = max(math.prod(shape), 1)
