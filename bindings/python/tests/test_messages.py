@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import os
+import queue
 import signal
 
 import numpy as np
@@ -54,13 +55,13 @@ def messages() -> None:
     if rank == 2:
         elastic.send(np.arange(1000), 3)
     if rank == 3:
-        seen: list[int] = []
+        seen: queue.Queue[int] = queue.Queue()
         pending = elastic.recv_async(np.zeros(1000, int), 2)
-        pending.then(lambda each: seen.append(each.wait().count))
+        pending.then(lambda each: seen.put(each.wait().count))
         pending.wait()
         elastic.wait_all([pending])
         assert pending.ready() and repr(pending.wait()).startswith("ReceivedMessage(count=1000, contr")
-        assert seen == [1000]
+        assert seen.get(timeout=30) == 1000  # it is called on another thread, maybe after the wait
     elastic.shutdown()
 
 
