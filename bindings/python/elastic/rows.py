@@ -36,7 +36,7 @@ class Scattered:
     #: The elements of the part, in one dimension, or the rows of the block; with ``out``, a view of
     #: its beginning.
     values: Any
-    #: The place of the first value in the whole flattened tensor, in elements.
+    #: The place of the first value in what all contributors get, flattened, in elements.
     offset: int
     contributors: Contributors
 
