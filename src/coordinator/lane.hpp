@@ -159,6 +159,7 @@ class Lane {
  private:
   bool available() const ELASTIC_REQUIRES(mutex_);
   void release();
+  bool is_open() const;
   Ledger::Step next() const;
   template <typename Run>
   auto or_leave(const Run& run);

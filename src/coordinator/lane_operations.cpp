@@ -58,7 +58,7 @@ auto Lane::or_leave(const Run& run) {
 
 Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
                                Milliseconds view_timeout) {
-  for (bool begun = false;; begun = true) {
+  for (bool begun = is_open();; begun = true) {  // run_small may have begun it
     Result<Ownership> ownership = or_leave([&] { return acquire(view_timeout); });
     if (!ownership.ok()) return give_up(ownership.status());
     const LaneView& view = ownership.value().view();
@@ -123,6 +123,11 @@ std::optional<Result<Contributors>> Lane::try_small(LaneView& view, std::uint64_
   small.take(*view.members, kept_.payload);
   trace_.end_small(view.members->size());
   return view.members->contributors();
+}
+
+bool Lane::is_open() const {
+  const MutexLock lock(mutex_);
+  return ledger_.is_open();
 }
 
 Ledger::Step Lane::next() const {

@@ -155,6 +155,36 @@ TEST_F(LaneResultTest, ASmallCallThatHadBegunLeavesTheJobAsWell) {
   EXPECT_TRUE(floats.untouched());
 }
 
+/// It has begun, though not as an operation: no new root takes the place of the one that died with
+/// the result given to the other.
+TEST_F(LaneResultTest, ASmallBroadcastIsGivenTheResultOfARootThatIsGone) {
+  Floats floats(4);
+  const TensorView tensor = elastic::view(std::span(floats.values));
+  std::shared_ptr<LaneView> first = interrupted(7);
+  auto members = std::make_shared<Members>(*first->members);
+  members->incarnations[1] = "the root";
+  first->members = members;
+  const CallRoot root(1, *members);
+  lane_.install(first);
+  const Lane::Turn turn = lane_.take_turn();
+  const transport::Fingerprint called =
+      fingerprint(collectives::Kind::kBroadcast, DType::kF32, ReduceOp::kSum, 4, 1);
+  const SmallAttempt small{.call = {.dtype = DType::kF32,
+                                    .input = {},
+                                    .fingerprint = called,
+                                    .kind = collectives::Kind::kBroadcast,
+                                    .root = 1},
+                           .generation = 7};
+  EXPECT_FALSE(lane_.run_small(turn, small));
+  lane_.freeze();
+  lane_.install(taking(interrupted(8, called)));
+  BroadcastOperation operation(tensor, root);
+  const Status given = lane_.run(turn, operation, kLong).status();
+  EXPECT_TRUE(given.ok()) << given.message();
+  EXPECT_EQ(floats.values, std::vector<float>(4, 111));
+  EXPECT_TRUE(left_.empty());
+}
+
 TEST_F(LaneResultTest, ACallThatHadNotBegunLeavesNothingBehind) {
   Floats first(4);
   Floats second(8, ReduceOp::kMax);

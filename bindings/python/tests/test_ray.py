@@ -60,12 +60,13 @@ def until(holds: Callable[[], bool], what: str, seconds: float = 30) -> None:
 
 
 def workers(job: ElasticRayJob) -> int:
-    """That train now."""
+    """That train now: there is a step boundary at which they can stop."""
     try:
         status = job.status()
     except elastic.UnavailableError:  # its server has not begun
         return 0
-    return int(status["world_size"]) if status["phase"] == "running" else 0
+    trains = status["phase"] == "running" and status["commits"] > 0
+    return int(status["world_size"]) if trains else 0
 
 
 def test_a_training_that_fails_is_an_error_with_its_reason_and_host(cluster: Any) -> None:
