@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
 import signal
@@ -17,6 +18,27 @@ LAUNCHER = pathlib.Path(sys.executable).with_name("elasticrun")
 # A shell starts what is to run in the background with SIGINT ignored, which Python leaves so: a test that
 # interrupts itself would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share", type=int, default=1, metavar="N", help="run one test of N, others for each commit"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    parts = config.getoption("--share")
+    if parts == 1:
+        return
+    command = ["git", "-C", os.environ["CHECKOUT"], "rev-parse", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def in_share(item: pytest.Item) -> bool:
+        digest = hashlib.sha256(f"{commit} {item.nodeid}".encode()).digest()
+        return digest[0] % parts == 0
+
+    config.hook.pytest_deselected(items=[item for item in items if not in_share(item)])
+    items[:] = [item for item in items if in_share(item)]
 
 
 class Job:
