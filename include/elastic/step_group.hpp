@@ -68,7 +68,8 @@ class ELASTIC_API StepGroup {
   /// \returns these contributors; none of a step without tensors.
   /// \throws Error of the first tensor that failed, which the message names: kMismatch on all ranks.
   ///   The tensors in place are as they were before the step then, those out of place undefined,
-  ///   and the next step begins.
+  ///   and the next step begins. kTimeout on this rank alone: if some tensors have results, this
+  ///   worker leaves the job, because the step cannot be repeated; otherwise it can.
   Contributors wait();
 
   /// \returns the tensors of this step that were not waited for.

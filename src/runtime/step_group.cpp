@@ -17,6 +17,7 @@
 #include "elastic/work.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/open_steps.hpp"
+#include "runtime/raise.hpp"
 #include "runtime/step_contributors.hpp"
 #include "runtime/tensor_check.hpp"
 
@@ -61,7 +62,7 @@ class StepGroup::Impl {
   std::optional<Failure> finish(std::vector<Contributors>& contributors);
   static void restore(const Tensor& tensor);
   void end();
-  [[noreturn]] void fail(const Failure& failure);
+  [[noreturn]] void fail(const Failure& failure, bool has_results);
 
   Context& context_;
   const std::shared_ptr<runtime::OpenSteps> open_steps_;
@@ -146,7 +147,9 @@ Contributors StepGroup::Impl::wait() {
     restore(tensors_[index]);
     start(tensors_[index]);
   };
-  if (!runtime::sum_over_the_same(contributors, finish_all, again)) fail(*failure);
+  if (!runtime::sum_over_the_same(contributors, finish_all, again)) {
+    fail(*failure, !contributors.empty());
+  }
   end();
   return contributors.empty() ? Contributors() : runtime::latest(contributors);
 }
@@ -167,13 +170,20 @@ std::string text_of(const Error& error) {
 
 }  // namespace
 
-/// The failed tensor is as it was; the others have results, which go.
-void StepGroup::Impl::fail(const Failure& failure) {
+/// The failed tensor is as it was; the others have results, which go. After a timeout a program may
+/// begin the step again, which members that are done with some tensors would take for the next
+/// step: then this worker leaves.
+void StepGroup::Impl::fail(const Failure& failure, bool has_results) {
   for (const Tensor& tensor : tensors_) restore(tensor);
   end();
   try {
     std::rethrow_exception(failure.error);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::kTimeout && has_results) {
+      runtime::raise(context_.impl_->leave_without_result(
+          Status(Code::kTimeout, "the step has results for some of its tensors, and none for '" +
+                                     failure.name + "': " + text_of(error))));
+    }
     if (error.code() != ErrorCode::kMismatch) throw;
     throw Error(error.code(),
                 "the step ends without results, because of tensor '" + failure.name +

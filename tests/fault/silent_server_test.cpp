@@ -1,8 +1,10 @@
 // The server hears no member, or not one of them, for longer than it tolerates silence.
+#include <signal.h>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fault/effort.hpp"
@@ -58,6 +60,20 @@ TEST_F(SilentServerForLong, StallsNoMemberAndGivesNoneUp) {
 TEST_F(SilentServerForLong, KeepsTheMembersWhoseConnectionsAreLost) {
   expect_undisturbed(std::chrono::seconds(15));
   EXPECT_NE(job_->text().find("the members are awaited"), std::string::npos) << job_->text();
+}
+
+/// It stands still, and a worker dies that has done a part of a step. To begin the step again would
+/// give the others that part for the next one.
+TEST(StoppedServer, AWorkerThatHasAPartOfAStepLeaves) {
+  FaultJob job({.np = 2, .worker_environment = {"ELASTIC_VIEW_TIMEOUT_MS=300"}});
+  job.start_all({"kind=half_step", "elements=10", "steps=1"});
+  ASSERT_TRUE(FaultJob::await_line(job.worker(1), "half")) << job.text();
+  ::kill(job.server_pid(), SIGSTOP);
+  job.worker(1).kill();
+  EXPECT_EQ(job.worker(0).wait(kLong), 3) << job.text();
+  const std::string failed = job.worker(0).log().told("failed ");
+  EXPECT_THAT(failed, ::testing::HasSubstr("results for some of its tensors, and none for 'own'"));
+  EXPECT_THAT(failed, ::testing::HasSubstr("this worker has left the job"));
 }
 
 class CutFromTheServer : public SilentServerTest {};

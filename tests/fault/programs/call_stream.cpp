@@ -96,6 +96,7 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "scan") return scan();
   if (kind == "queued") return queued();
   if (kind == "step_group") return step_group();
+  if (kind == "half_step") return half_step();
   if (kind == "named_kinds") return named_kinds();
   if (kind == "adasum") return adasum();
   if (kind == "hierarchical_adasum") return hierarchical_adasum();
@@ -263,6 +264,21 @@ CallStream::Outcome CallStream::queued() {
   return {std::to_string(only_value(first)) + "," + blocks.sums + "," +
               std::to_string(only_value(last)),
           who};
+}
+
+/// The first worker has two tensors in a step, of which the others submit one, and go no further.
+CallStream::Outcome CallStream::half_step() {
+  std::vector<std::int64_t> common(arguments_.elements, digit(slot_));
+  std::vector<std::int64_t> own(arguments_.elements, digit(slot_));
+  if (slot_ > 0) {
+    (void)elastic::allreduce_async("common", std::span<std::int64_t>(common)).wait();
+    tell("half");
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  group_.allreduce("common", common);
+  group_.allreduce("own", own);
+  const Contributors who = group_.wait();
+  return {std::to_string(only_value(own)), who};
 }
 
 /// Tensors that become ready one after another, in and out of place. All of them must have the same

@@ -45,6 +45,7 @@ class CallStream {
   Outcome scan();
   Outcome queued();
   Outcome step_group();
+  Outcome half_step();
   Outcome named_kinds();
   Outcome sum_of_blocks(const Gathered<std::int64_t>& all) const;
   Slots sum_of_dimensions(ReduceOp op);
