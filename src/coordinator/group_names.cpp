@@ -14,6 +14,7 @@ constexpr std::size_t kMarkDigits = 8;
 constexpr std::size_t kWorkersDigits = 16;
 constexpr std::string_view kMessage = "message from ";
 constexpr std::string_view kTag = ", tag ";
+constexpr std::string_view kNumber = ", #";
 constexpr char kBeforeName = ':';
 constexpr char kBeforeNumber = '#';
 
@@ -47,7 +48,7 @@ std::optional<Parts> parts_of(std::string_view name) {
 /// "#1 with tag 7"; empty if this is no name of a message.
 std::string message_of(std::string_view name) {
   const std::size_t tag = name.rfind(kTag);
-  const std::size_t number = name.rfind(", #");
+  const std::size_t number = name.rfind(kNumber);
   const bool begins = name.starts_with(kMessage) && name.size() > kMessage.size() + 16 &&
                       are_digits(name.substr(kMessage.size(), 16));
   if (!begins || tag == std::string_view::npos || number == std::string_view::npos || number < tag)
@@ -72,8 +73,8 @@ std::string name_in_group(std::string_view prefix, std::uint64_t number) {
 
 std::string message_name(std::uint64_t from, std::uint64_t to, std::string_view mark, int tag,
                          std::uint64_t number) {
-  return fmt::format("{}{:016x} to {:016x}{}{}{}{}, #{}", kMessage, from, to,
-                     mark.empty() ? "" : " in ", mark, kTag, tag, number);
+  return fmt::format("{}{:016x} to {:016x}{}{}{}{}{}{}", kMessage, from, to,
+                     mark.empty() ? "" : " in ", mark, kTag, tag, kNumber, number);
 }
 
 std::string user_name(std::string_view name) {
@@ -83,6 +84,14 @@ std::string user_name(std::string_view name) {
   return parts->kind == kBeforeName
              ? fmt::format("'{}' of the group '{}'", parts->call, parts->rule)
              : fmt::format("#{} of the group '{}'", parts->call, parts->rule);
+}
+
+std::string row_name(std::string_view name) {
+  if (!message_of(name).empty()) return std::string(name.substr(0, name.rfind(kNumber)));
+  const std::optional<Parts> parts = parts_of(name);
+  if (!parts) return std::string(name);
+  return parts->kind == kBeforeName ? fmt::format("{} of the group '{}'", parts->call, parts->rule)
+                                    : fmt::format("group '{}'", parts->rule);
 }
 
 }  // namespace elastic::coordinator

@@ -172,13 +172,15 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   }
   attempted_by_ = view.members;
   attempted_call_ = call.fingerprint;
-  trace_.begin(position(), view.generation(), call.fingerprint);
+  const bool is_of_group = !call.group.empty();
+  trace_.begin(position(), view.generation(),
+               is_of_group ? call.group_fingerprint : call.fingerprint);
   Attempt ended = perform(view, operation, call);
   timeline::Outcome outcome = timeline::Outcome::kInterrupted;
   if (ended.final) {
     outcome = ended.status.ok() ? timeline::Outcome::kDone : timeline::Outcome::kError;
   }
-  trace_.end(outcome, view.members->size());
+  trace_.end(outcome, is_of_group ? static_cast<int>(call.group.size()) : view.members->size());
   return ended;
 }
 

@@ -82,6 +82,39 @@ TEST_F(TimelineTest, HasEachCollectiveTensorAndStepOfEachRank) {
   }
 }
 
+TEST_F(TimelineTest, HasOneRowForTheCallsOfAGroupAndOneForMessages) {
+  constexpr int kSteps = 10;
+  ASSERT_EQ(run(3, {std::to_string(kSteps), "groups"}, path()), 0) << job_.output();
+  int members = 0;
+  for (const auto& file : timelines_in(job_.folder())) {
+    const auto events = read_timeline(file);
+    EXPECT_THAT(badly_nested(events), IsEmpty());
+    std::set<std::string> rows;
+    for (const auto& event : events) {
+      if (event.at("name") == "thread_name") rows.insert(event.at("args").at("name"));
+    }
+    int in_buckets = 0;
+    int of_tensors = 0;
+    for (const auto& slice : slices(events, "allreduce")) {
+      const auto& args = slice.at("args");
+      if (args.at("bytes") != 16 || args.at("contributors") != 2) continue;
+      ++(args.contains("lane") ? in_buckets : of_tensors);
+    }
+    if (rows.contains("in the pair of the group 'ranks 0 and 1'")) {
+      ++members;
+      EXPECT_THAT(rows, SizeIs(4 + 2 + 3)) << ::testing::PrintToString(rows);
+      EXPECT_TRUE(rows.contains("group 'ranks 0 and 1'")) << ::testing::PrintToString(rows);
+      EXPECT_EQ(in_buckets, 2 * kSteps);
+      EXPECT_EQ(of_tensors, 2 * kSteps);
+      EXPECT_THAT(slices(events, "gather"), SizeIs(2 * kSteps));  // the messages
+    } else {
+      EXPECT_THAT(rows, SizeIs(4 + 2)) << ::testing::PrintToString(rows);
+      EXPECT_EQ(in_buckets + of_tensors, 0);
+    }
+  }
+  EXPECT_EQ(members, 2);
+}
+
 TEST_F(TimelineTest, ShowsTheDeathOfAWorkerAsAViewChange) {
   ASSERT_EQ(run(3, {"20", "10"}, path()), 0) << job_.output();
   const auto files = timelines_in(job_.folder());

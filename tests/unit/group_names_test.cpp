@@ -33,6 +33,15 @@ TEST(GroupNamesTest, OfMessagesHaveTheirTagAndNumber) {
   EXPECT_EQ(user_name("message from home, tag 1, #1"), "'message from home, tag 1, #1'");
 }
 
+TEST(GroupNamesTest, CallsThatDifferInTheirNumberOnlyHaveOneRow) {
+  const std::string prefix = group_prefix("per host~0123abcd", 0x1234);
+  EXPECT_EQ(row_name(name_in_group(prefix, 7)), "group 'per host'");
+  EXPECT_EQ(row_name(name_in_group(prefix, "grad#7")), "grad#7 of the group 'per host'");
+  EXPECT_EQ(row_name(message_name(1, 2, "", -3, 2)),
+            "message from 0000000000000001 to 0000000000000002, tag -3");
+  EXPECT_EQ(row_name("grad#7"), "grad#7");
+}
+
 TEST(GroupNamesTest, GoWithTheKindOfTheCall) {
   const std::string prefix = group_prefix("odd~0123abcd", 1);
   EXPECT_EQ(describe_call(kAllreduceRequest, "grad"), "named allreduce 'grad'");

@@ -2,8 +2,9 @@
 // calls, small and large. With FATAL_STEP, rank 1 kills itself in the middle of that step. At last
 // it says
 //   survived <steps>
-// usage: traced_steps STEPS [FATAL_STEP [PIPE]]; with PIPE rank 0 waits at the end of step
-// FATAL_STEP until another process opens that named pipe, and no worker dies.
+// usage: traced_steps STEPS [groups | FATAL_STEP [PIPE]]; with PIPE rank 0 waits at the end of step
+// FATAL_STEP until another process opens that named pipe, and no worker dies. With `groups` the
+// first two ranks have calls of a group in each step, and send a message.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/group.hpp>
 
 namespace {
 
@@ -47,10 +49,25 @@ void step() {
   elastic::barrier();
 }
 
+void calls_of_a_group() {
+  elastic::Context& job = elastic::context();
+  elastic::Group& pair = job.group(elastic::GroupRule::ranks({0, 1}));
+  if (pair.rank() < 0) return;
+  std::vector<float> values(4, 1);
+  pair.allreduce(values);
+  pair.allreduce_async("in the pair", std::span(values)).wait();
+  if (pair.rank() == 0) {
+    job.send(elastic::view(std::span<const float>(values)), 1);
+  } else {
+    (void)job.recv(elastic::view(std::span(values)), 0);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 0;
+  const bool has_groups = argc > 2 && std::string(argv[2]) == "groups";
   const std::int64_t fatal = argc > 2 ? std::atoll(argv[2]) : 0;
   const std::string pipe = argc > 3 ? argv[3] : "";
   try {
@@ -67,6 +84,7 @@ int main(int argc, char** argv) {
           ::kill(::getpid(), SIGKILL);
         }
         step();
+        if (has_groups) calls_of_a_group();
         if (done == fatal && !pipe.empty() && slot == 0) std::ifstream(pipe).get();
         state.commit();
       }
