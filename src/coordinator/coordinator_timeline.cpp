@@ -40,7 +40,7 @@ void Coordinator::record(const OrderItem& order, const Lane::Attempt& attempt) {
   const TimePoint now = Clock::now();
   timeline::Event event = lane_.trace().latest_event();
   event.outcome = attempt.status.ok() ? timeline::Outcome::kDone : timeline::Outcome::kError;
-  // Of a group's call those of the operation, as are its bytes.
+  // A call of a group has the members and bytes of the operation.
   if (!order.is_of_group()) {
     event.members = static_cast<std::uint32_t>(attempt.contributors.size());
   }

@@ -25,7 +25,7 @@ std::string message_name(std::uint64_t from, std::uint64_t to, std::string_view 
 /// host'", or "#1 with tag 7" of messages. The rule of a group is cut off where its mark is.
 std::string user_name(std::string_view name);
 
-/// What the timeline has one row for: "grad of the group 'per host'", all calls without a name of
+/// The name of a row of the timeline: "grad of the group 'per host'", all calls without a name of
 /// "group 'per host'", all messages of two workers with one tag; another name as it is.
 std::string row_name(std::string_view name);
 

@@ -62,8 +62,8 @@ TEST_F(SilentServerForLong, KeepsTheMembersWhoseConnectionsAreLost) {
   EXPECT_NE(job_->text().find("the members are awaited"), std::string::npos) << job_->text();
 }
 
-/// It stands still, and a worker dies that has done a part of a step. To begin the step again would
-/// give the others that part for the next one.
+/// It is paused, and one of two workers dies when they have done a part of a step. Beginning the
+/// step again would give other members that part for the next step.
 TEST(StoppedServer, AWorkerThatHasAPartOfAStepLeaves) {
   FaultJob job({.np = 2, .worker_environment = {"ELASTIC_VIEW_TIMEOUT_MS=300"}});
   job.start_all({"kind=half_step", "elements=10", "steps=1"});

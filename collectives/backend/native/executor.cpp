@@ -19,6 +19,11 @@ void stream(std::byte* into, const std::byte* /*left*/, const std::byte* receive
 
 }  // namespace
 
+Reducer reducer_of(DType dtype, ReduceOp op) {
+  return {kernels::reduce(dtype, op), kernels::reduce(dtype, op, kernels::Store::kNonTemporal),
+          size_of(dtype), dtype};
+}
+
 Executor::Executor(transport::Mesh& mesh) : mesh_(mesh), advance_([this] { return advance(); }) {}
 
 Status Executor::run(const Schedule& schedule, const PlanBuffers& memory, const Reducer& reducer) {

@@ -23,6 +23,8 @@ struct Reducer {
   DType dtype = DType::kU8;
   std::uint32_t divisor = 1;  ///< of the final sum; 1 if the call is no average
 };
+/// Without a divisor.
+Reducer reducer_of(DType dtype, ReduceOp op);
 
 /// The memory of a plan's areas in one run. The caller owns it.
 struct PlanBuffers {
