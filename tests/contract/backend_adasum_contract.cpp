@@ -57,9 +57,6 @@ void expect_near(const Vector& is, const Vector& should, const std::vector<Vecto
         << "element " << i << " of " << is.size() << ", dtype " << int(dtype);
   }
 }
-void expect_near(const Vector& is, const std::vector<Vector>& of, DType dtype) {
-  expect_near(is, adasum_model::of_all(of), of, dtype);
-}
 
 /// A call with tensors of several types, some of which end within a share, a half or a cache line.
 Call group_call(ReduceOp op) {
@@ -73,19 +70,49 @@ Call group_call(ReduceOp op) {
 
 }  // namespace
 
-TEST_P(AdasumContract, IsThatOfThePaper) {
-  on_all_ranks([this](int rank) {
-    std::uint64_t position = 0;
-    for (const DType dtype : kFloats) {
-      for (const std::size_t count : {0UL, 1UL, 2UL, 7UL, 33UL, 1001UL, 100'003UL / kSlowness}) {
-        const Call call = allreduce_call(dtype, count, ReduceOp::kAdasum);
-        Payload mine = payload(call.sections[0], gradient(rank, count, dtype));
-        expect_ok(backend(rank).run(position++, call, mine));
-        expect_near(values_of(mine.data.data(), dtype, count), gradients(size(), count, dtype),
-                    dtype);
-      }
+void AdasumContract::expect_model(ReduceOp op, const Model& model) {
+  std::uint64_t position = 0;
+  for (const DType dtype : kFloats) {
+    for (const std::size_t count : {0UL, 1UL, 2UL, 7UL, 33UL, 1001UL, 100'003UL / kSlowness}) {
+      const auto of = gradients(size(), count, dtype);
+      const Vector should = model(of);
+      on_all_ranks([&](int rank) {
+        const Call call = allreduce_call(dtype, count, op);
+        Payload mine = payload(call.sections[0], of[static_cast<std::size_t>(rank)]);
+        expect_ok(backend(rank).run(position, call, mine));
+        expect_near(values_of(mine.data.data(), dtype, count), should, of, dtype);
+      });
+      ++position;
+    }
+  }
+}
+
+/// Each tensor has dot products of its own, also where halves end within a tensor.
+void AdasumContract::expect_model_of_a_group(ReduceOp op, const Model& model) {
+  const Call call = group_call(op);
+  std::vector<std::vector<Vector>> of;
+  std::vector<Vector> should;
+  for (const Section& each : call.sections) {
+    of.push_back(gradients(size(), each.count, each.dtype));
+    should.push_back(model(of.back()));
+  }
+  on_all_ranks([&](int rank) {
+    Payload mine;
+    mine.data.resize(extent(call.sections));
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      fill(mine.data, call.sections[i], of[i][static_cast<std::size_t>(rank)]);
+    }
+    expect_ok(backend(rank).run(0, call, mine));
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const Section& each = call.sections[i];
+      expect_near(values_of(mine.data.data() + each.offset, each.dtype, each.count), should[i],
+                  of[i], each.dtype);
     }
   });
+}
+
+TEST_P(AdasumContract, IsThatOfThePaper) {
+  expect_model(ReduceOp::kAdasum, adasum_model::of_all);
 }
 
 /// As many as the ranks, each in dimensions of its own.
@@ -115,55 +142,18 @@ TEST_P(AdasumContract, AveragesParallelVectors) {
   });
 }
 
-/// Each has dot products of its own, also where halves end within a tensor.
 TEST_P(AdasumContract, WeighsEachTensorOfAGroup) {
-  on_all_ranks([this](int rank) {
-    const Call call = group_call(ReduceOp::kAdasum);
-    Payload mine;
-    mine.data.resize(extent(call.sections));
-    for (const Section& each : call.sections) {
-      fill(mine.data, each, gradient(rank, each.count, each.dtype));
-    }
-    expect_ok(backend(rank).run(0, call, mine));
-    for (const Section& each : call.sections) {
-      expect_near(values_of(mine.data.data() + each.offset, each.dtype, each.count),
-                  gradients(size(), each.count, each.dtype), each.dtype);
-    }
-  });
+  expect_model_of_a_group(ReduceOp::kAdasum, adasum_model::of_all);
 }
 
 TEST_P(AdasumContract, CombinesTheAveragesOfHosts) {
-  std::uint64_t position = 0;
-  for (const DType dtype : kFloats) {
-    for (const std::size_t count : {0UL, 1UL, 2UL, 7UL, 33UL, 1001UL, 100'003UL / kSlowness}) {
-      const auto of = gradients(size(), count, dtype);
-      const Vector should = adasum_model::of_hosts(of, hosts());
-      on_all_ranks([&](int rank) {
-        const Call call = allreduce_call(dtype, count, ReduceOp::kHierarchicalAdasum);
-        Payload mine = payload(call.sections[0], of[static_cast<std::size_t>(rank)]);
-        expect_ok(backend(rank).run(position, call, mine));
-        expect_near(values_of(mine.data.data(), dtype, count), should, of, dtype);
-      });
-      ++position;
-    }
-  }
+  expect_model(ReduceOp::kHierarchicalAdasum,
+               [this](const auto& of) { return adasum_model::of_hosts(of, hosts()); });
 }
 
 TEST_P(AdasumContract, WeighsEachTensorOfAGroupOfTheHosts) {
-  on_all_ranks([this](int rank) {
-    const Call call = group_call(ReduceOp::kHierarchicalAdasum);
-    Payload mine;
-    mine.data.resize(extent(call.sections));
-    for (const Section& each : call.sections) {
-      fill(mine.data, each, gradient(rank, each.count, each.dtype));
-    }
-    expect_ok(backend(rank).run(0, call, mine));
-    for (const Section& each : call.sections) {
-      const auto of = gradients(size(), each.count, each.dtype);
-      expect_near(values_of(mine.data.data() + each.offset, each.dtype, each.count),
-                  adasum_model::of_hosts(of, hosts()), of, each.dtype);
-    }
-  });
+  expect_model_of_a_group(ReduceOp::kHierarchicalAdasum,
+                          [this](const auto& of) { return adasum_model::of_hosts(of, hosts()); });
 }
 
 /// The sum of these is infinite in this type.

@@ -72,6 +72,13 @@ class AdasumContract : public BackendContract {
   std::vector<int> hosts() const {
     return world_.hosts.empty() ? std::vector<int>(static_cast<std::size_t>(size())) : world_.hosts;
   }
+
+  /// The result for the vectors of all ranks.
+  using Model = std::function<std::vector<double>(const std::vector<std::vector<double>>&)>;
+  /// Compares `op` of each type and of several sizes with the model.
+  void expect_model(ReduceOp op, const Model& model);
+  /// The same of several tensors in one call.
+  void expect_model_of_a_group(ReduceOp op, const Model& model);
 };
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);

@@ -152,7 +152,7 @@ TEST(JournalRecord, WhereverItIsCutTheWholeRecordsCount) {
     const std::string rest = text.substr(0, cut);
     ASSERT_TRUE(says(rest, expected, cut != whole_bytes)) << "cut at " << cut;
     ASSERT_EQ(parse_journal(rest, kJob).value().whole_bytes, whole_bytes);
-    if (cut == 0) continue;
+    if (cut == 0 || cut % kSlowness != 0) continue;
     ASSERT_TRUE(says(rest + std::string(5000, '\0'), expected, cut != whole_bytes)) << cut;
   }
 }
@@ -173,7 +173,7 @@ TEST(JournalRecord, AFlippedBitBeforeTheLastRecordIsAnErrorThatNamesTheLine) {
   const Example journal = example();
   const std::string text = journal.text();
   const std::size_t last = text.size() - journal.lines.back().size();
-  constexpr std::size_t kStep = kSlowness > 1 ? 31 : 7;  // odd: every bit of a byte has its turn
+  constexpr std::size_t kStep = kSlowness > 1 ? 97 : 7;  // odd: every bit of a byte has its turn
   for (std::size_t bit = 0; bit < last * 8; bit += kStep) {
     const std::size_t at = bit / 8;
     std::string damaged = text;
