@@ -67,8 +67,9 @@ def install(options, folder):
                 env={**os.environ, "PKG_CONFIG_PATH": paths}).split()
     library = next(prefix.rglob("libelastic.so")).parent
     trainer = folder / "storm_trainer"
-    run(os.environ.get("CXX", "c++"), "-std=c++20", "-O2", ROOT / "tools" / "storm" / "trainer.cpp",
-        "-o", trainer, *flags, f"-Wl,-rpath,{library}", "-pthread")
+    sources = [ROOT / "tools" / "storm" / name for name in ("trainer.cpp", "calls.cpp")]
+    run(os.environ.get("CXX", "c++"), "-std=c++20", "-O2", *sources, "-o", trainer, *flags,
+        f"-Wl,-rpath,{library}", "-pthread")
     return prefix / "bin" / "elasticrun", trainer
 
 

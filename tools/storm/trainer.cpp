@@ -16,51 +16,20 @@
 
 #include <elastic/elastic.hpp>
 
+#include "calls.hpp"
+#include "oracle.hpp"
+
 namespace {
 
-using Values = std::vector<std::int64_t>;
+using storm::contribution;
+using storm::expect_sum;
+using storm::mix;
+using storm::record;
+using storm::value;
+using storm::Values;
 
 constexpr std::size_t kSizes[] = {1, 100, 3000, 20000, 300000};
 constexpr std::size_t kWeights = 20000;
-
-std::ofstream record;
-
-std::uint64_t mix(std::uint64_t x) {  // SplitMix64
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
-
-/// So small that no sum overflows.
-std::int64_t value(std::uint64_t worker, std::uint64_t key, std::size_t index) {
-  return static_cast<std::int64_t>(mix(worker ^ mix(key ^ mix(index))) >> 24U);
-}
-
-Values contribution(std::uint64_t key, std::size_t count) {
-  const std::uint64_t self = elastic::context().id();
-  Values values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = value(self, key, i);
-  return values;
-}
-
-[[noreturn]] void wrong(const std::string& what) {
-  record << "WRONG " << what << std::endl;
-  std::_Exit(9);
-}
-
-void expect_sum(const Values& sum, std::uint64_t key, const elastic::Contributors& contributors,
-                const std::string& what) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    std::int64_t right = 0;
-    for (const auto worker : contributors.workers()) right += value(worker, key, i);
-    if (sum[i] == right) continue;
-    wrong(what + ": element " + std::to_string(i) + " of " + std::to_string(sum.size()) + " is " +
-          std::to_string(sum[i]) + " and not " + std::to_string(right) + ", with " +
-          std::to_string(contributors.size()) + " contributors in generation " +
-          std::to_string(contributors.generation()));
-  }
-}
 
 /// Named allreduces from a thread of their own, which know nothing of steps. They end when all
 /// workers want to, or with this worker's membership.
@@ -91,24 +60,7 @@ class Metrics {
   std::thread thread_;
 };
 
-void gather(std::uint64_t step) {
-  const std::uint64_t self = elastic::context().id();
-  const Values block(1 + self % 500, static_cast<std::int64_t>(mix(self ^ step) >> 1U));
-  const auto gathered = elastic::context().allgather(std::span<const std::int64_t>(block));
-  std::size_t at = 0;
-  std::size_t rank = 0;
-  for (const auto worker : gathered.contributors.workers()) {
-    const auto right = static_cast<std::int64_t>(mix(worker ^ step) >> 1U);
-    if (gathered.counts.at(rank) != 1 + worker % 500) wrong("a block's size in an allgather");
-    for (std::size_t i = 0; i < gathered.counts[rank]; ++i, ++at) {
-      if (gathered.values.at(at) != right) wrong("a block in an allgather");
-    }
-    ++rank;
-  }
-  if (at != gathered.values.size()) wrong("the size of an allgather");
-}
-
-/// One of each kind of call; sizes follow from the step, so that they are the same on all.
+/// One of each kind of allreduce; sizes follow from the step, so that they are the same on all.
 elastic::Contributors reduce(std::uint64_t step, Values& weights) {
   const std::uint64_t draw = mix(step);
   const std::size_t count = kSizes[draw % std::size(kSizes)];
@@ -136,7 +88,6 @@ elastic::Contributors reduce(std::uint64_t step, Values& weights) {
   if (!swapped) second = elastic::allreduce_async("two", std::span(two));
   expect_sum(one, step + 1, first.wait(), "one");
   expect_sum(two, step + 2, second.wait(), "two");
-  if (draw % 7 == 0) gather(step);
   if (draw % 11 == 0) elastic::barrier();
   return contributors;
 }
@@ -160,12 +111,14 @@ void train(const std::filesystem::path& folder) {
     record << "enters at " << step << std::endl;
     const Metrics metrics;
     while (finish == 0) {
-      const auto contributors = reduce(static_cast<std::uint64_t>(step) * 3, weights);
+      const std::uint64_t key = static_cast<std::uint64_t>(step) * 3;
+      const auto contributors = reduce(key, weights);
+      const std::uint64_t other = storm::other_call(key, contributors);
       Values asked{std::filesystem::exists(folder / "finish") ? 1 : 0};
       elastic::allreduce(std::span(asked), elastic::ReduceOp::kMax);
       finish = asked[0];
       ++step;
-      std::uint64_t who = contributors.generation();
+      std::uint64_t who = mix(other ^ contributors.generation());
       for (const auto worker : contributors.workers()) who = mix(who ^ worker);
       record << "step " << step << ' ' << contributors.generation() << ' ' << who << ' '
              << hash(weights) << std::endl;
