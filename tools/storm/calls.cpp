@@ -145,7 +145,7 @@ Contributors in_a_step(std::uint64_t step, const Contributors& /*to*/) {
   return members;
 }
 
-/// Of those with even ranks and those with odd ones, beside each other, and a call of all.
+/// Calls of the even ranks and of the odd ones beside each other, and a call of all.
 Contributors in_groups(std::uint64_t step, const Contributors& /*to*/) {
   elastic::Context& job = elastic::context();
   Values whole = contribution(step, size_in(step));

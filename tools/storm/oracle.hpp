@@ -1,4 +1,4 @@
-// What each worker contributes, and what follows from it for every result.
+// The contribution of each worker, and with it every result.
 #pragma once
 
 #include <cstdint>
