@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include <elastic/group.hpp>
@@ -219,36 +220,40 @@ Contributors of_sparse_rows(std::uint64_t step, const Contributors& /*to*/) {
   return sums.contributors;
 }
 
-/// Around a ring, to the next worker. A neighbour that dies leaves a message without an end on
-/// this worker and not on others.
+/// Does what a worker that is gone makes impossible for this worker, and not for all.
+template <typename Call>
+void unless_lost(const Call& call) {
+  try {
+    call();
+  } catch (const elastic::Error& error) {
+    if (!error.retryable()) throw;
+  }
+}
+
+/// Around a ring, to the next worker.
 Contributors sent(std::uint64_t step, const Contributors& to) {
   elastic::Context& job = elastic::context();
   const auto workers = to.workers();
-  if (workers.size() > 1) {
-    const auto rank =
-        static_cast<std::size_t>(std::ranges::find(workers, self()) - workers.begin());
-    const WorkerId next = workers[(rank + 1) % workers.size()];
-    const WorkerId previous = workers[(rank + workers.size() - 1) % workers.size()];
-    const int tag = static_cast<int>(step % 1000);
-    const Values mine = block(self(), next, step, size_in(step));
-    Values theirs(mine.size());
-    const elastic::Work out = job.send_async(elastic::view(std::span<const std::int64_t>(mine)),
-                                             elastic::Root::worker(next), tag);
-    try {
-      const auto in =
-          job.recv(elastic::view(std::span(theirs)), elastic::Root::worker(previous), tag);
-      if (in.count != mine.size() || theirs != block(previous, self(), step, mine.size())) {
-        wrong("a message");
-      }
-    } catch (const elastic::Error& error) {
-      if (!error.retryable()) throw;
+  if (workers.size() == 1) return elastic::barrier();
+  const auto rank = static_cast<std::size_t>(std::ranges::find(workers, self()) - workers.begin());
+  const WorkerId next = workers[(rank + 1) % workers.size()];
+  const WorkerId previous = workers[(rank + workers.size() - 1) % workers.size()];
+  const int tag = static_cast<int>(step % 1000);
+  const Values mine = block(self(), next, step, size_in(step));
+  Values theirs(mine.size());
+  std::optional<elastic::Work> out;
+  unless_lost([&] {
+    out = job.send_async(elastic::view(std::span<const std::int64_t>(mine)),
+                         elastic::Root::worker(next), tag);
+  });
+  unless_lost([&] {
+    const auto in =
+        job.recv(elastic::view(std::span(theirs)), elastic::Root::worker(previous), tag);
+    if (in.count != mine.size() || theirs != block(previous, self(), step, mine.size())) {
+      wrong("a message");
     }
-    try {
-      out.wait();
-    } catch (const elastic::Error& error) {
-      if (!error.retryable()) throw;
-    }
-  }
+  });
+  if (out) unless_lost([&] { out->wait(); });
   return elastic::barrier();
 }
 
