@@ -40,8 +40,8 @@ ELASTIC_C_API elastic_code elastic_work_received(const elastic_work* work, size_
 /* elastic::Group: some of the members, with collectives and messages of their own, among which
  * ranks, roots and contributors are those in the group. A group is given to these functions in the
  * place of a context: elastic_allreduce(group, ...). Those that are for a context alone, such as
- * elastic_run, elastic_join, elastic_step_group_create and elastic_minloc, refuse it with
- * ELASTIC_INVALID_ARGUMENT. A handle must not be used after its context was destroyed. */
+ * elastic_run, elastic_join and elastic_step_group_create, refuse it with ELASTIC_INVALID_ARGUMENT.
+ * A handle must not be used after its context was destroyed. */
 typedef struct elastic_context elastic_group;
 /* Frees the handle. The group itself lives as long as the context, and the same rule gives it
  * again. */

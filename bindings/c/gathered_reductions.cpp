@@ -27,7 +27,7 @@ elastic_code elastic_minloc(elastic_context* context, const elastic_tensor* valu
   return guarded([&] {
     const elastic::TensorView view = tensor_of(values, kCall, "values");
     fill(contributors,
-         elastic::minloc(context_of(context, kCall), view, indices_of(values, indices, kCall)));
+         elastic::minloc(collectives_of(context), view, indices_of(values, indices, kCall)));
   });
 }
 
@@ -37,7 +37,7 @@ elastic_code elastic_maxloc(elastic_context* context, const elastic_tensor* valu
   return guarded([&] {
     const elastic::TensorView view = tensor_of(values, kCall, "values");
     fill(contributors,
-         elastic::maxloc(context_of(context, kCall), view, indices_of(values, indices, kCall)));
+         elastic::maxloc(collectives_of(context), view, indices_of(values, indices, kCall)));
   });
 }
 
@@ -50,7 +50,7 @@ elastic_code elastic_sparse_allreduce(elastic_context* context, const elastic_sp
     require(reinterpret_cast<const void*>(take), kCall, "take");
     if (rows->count > 0) require(rows->indices, kCall, "indices");
     elastic::SparseRows sums =
-        elastic::sparse_allreduce(context_of(context, kCall),
+        elastic::sparse_allreduce(collectives_of(context),
                                   {{rows->indices, rows->count},
                                    tensor_of(&rows->values, kCall, "values of the rows"),
                                    rows->width,

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "elastic/context.hpp"
+#include "elastic/collectives.hpp"
 #include "elastic/detail/export.hpp"
 #include "elastic/detail/ranges.hpp"
 #include "elastic/results.hpp"
@@ -25,7 +25,7 @@ namespace elastic {
 /// Among equal values the one with the smallest index is taken. A NaN counts as less than every
 /// number in a `minloc` and as greater in a `maxloc`, so that it is seen, as under ReduceOp::kMin
 /// and kMax; all NaNs are equal, and so are 0.0 and -0.0. For bools false is less than true. The
-/// bits are the same on all members.
+/// bits are the same on all members, which are those of a Context or of a Group.
 ///
 /// One operation carries values and indices, so both have the same contributors after a death. All
 /// pairs go to all members: with n members each receives n times the size of its own, and has
@@ -36,17 +36,17 @@ namespace elastic {
 ///   for values that are not as many as the indices, and for a tensor outside of host memory. The
 ///   values and indices are as they were then.
 /// \{
-ELASTIC_API Contributors minloc(Context& context, TensorView values,
+ELASTIC_API Contributors minloc(Collectives& members, TensorView values,
                                 std::span<std::int64_t> indices);
-ELASTIC_API Contributors maxloc(Context& context, TensorView values,
+ELASTIC_API Contributors maxloc(Collectives& members, TensorView values,
                                 std::span<std::int64_t> indices);
 template <detail::ContiguousRange R>
-Contributors minloc(Context& context, R&& values, std::span<std::int64_t> indices) {
-  return minloc(context, view(detail::output_of(std::forward<R>(values))), indices);
+Contributors minloc(Collectives& members, R&& values, std::span<std::int64_t> indices) {
+  return minloc(members, view(detail::output_of(std::forward<R>(values))), indices);
 }
 template <detail::ContiguousRange R>
-Contributors maxloc(Context& context, R&& values, std::span<std::int64_t> indices) {
-  return maxloc(context, view(detail::output_of(std::forward<R>(values))), indices);
+Contributors maxloc(Collectives& members, R&& values, std::span<std::int64_t> indices) {
+  return maxloc(members, view(detail::output_of(std::forward<R>(values))), indices);
 }
 /// \}
 
@@ -62,15 +62,15 @@ struct ValueAndIndex {
 /// \throws Error as above.
 /// \{
 template <detail::Number T>
-[[nodiscard]] ValueAndIndex<T> minloc(Context& context, T value, std::int64_t index) {
+[[nodiscard]] ValueAndIndex<T> minloc(Collectives& members, T value, std::int64_t index) {
   detail::require_element<T>();
-  minloc(context, view(std::span<T>(&value, 1)), std::span<std::int64_t>(&index, 1));
+  minloc(members, view(std::span<T>(&value, 1)), std::span<std::int64_t>(&index, 1));
   return {value, index};
 }
 template <detail::Number T>
-[[nodiscard]] ValueAndIndex<T> maxloc(Context& context, T value, std::int64_t index) {
+[[nodiscard]] ValueAndIndex<T> maxloc(Collectives& members, T value, std::int64_t index) {
   detail::require_element<T>();
-  maxloc(context, view(std::span<T>(&value, 1)), std::span<std::int64_t>(&index, 1));
+  maxloc(members, view(std::span<T>(&value, 1)), std::span<std::int64_t>(&index, 1));
   return {value, index};
 }
 /// \}

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "elastic/context.hpp"
+#include "elastic/collectives.hpp"
 #include "elastic/detail/export.hpp"
 #include "elastic/results.hpp"
 #include "elastic/types.hpp"
@@ -28,10 +28,10 @@ struct SparseRows {
   Contributors contributors;          ///< the workers with rows in it, and those that gave none
 };
 
-/// Sums sparse rows over all members, without the rows that no member gave. Members may give
-/// different rows, and any number of them. One operation carries indices and values, so both have
-/// the same contributors after a death. Rows with the same index are added in rank order, and those
-/// of one member in its order: the bits are the same on all ranks.
+/// Sums sparse rows over all members of a Context or a Group, without the rows that no member gave.
+/// Members may give different rows, and any number of them. One operation carries indices and
+/// values, so both have the same contributors after a death. Rows with the same index are added in
+/// rank order, and those of one member in its order: the bits are the same on all ranks.
 ///
 /// All rows go to all members: with n members it moves n times the rows that one gives, and a dense
 /// allreduce twice the tensor. So it pays where a member gives less than some 2/n of all rows.
@@ -40,7 +40,7 @@ struct SparseRows {
 ///   number of rows or operation on one of them; kInvalidArgument, on all members, for an index
 ///   that is no row; the messages name the rank. kInvalidArgument on this member for values that
 ///   are not as many as indices and width say, and for other operations than kSum and kAverage.
-ELASTIC_API SparseRows sparse_allreduce(Context& context, const SparseRowsView& rows,
+ELASTIC_API SparseRows sparse_allreduce(Collectives& members, const SparseRowsView& rows,
                                         ReduceOp op = ReduceOp::kSum);
 
 }  // namespace elastic

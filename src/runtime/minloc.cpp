@@ -92,14 +92,14 @@ void check(Extreme extreme, const TensorView& values, std::span<const std::int64
 
 /// 1. Gather the pairs of all members on all of them: so a death has the rules of an allgather.
 /// 2. Each member combines them, in rank order.
-Contributors locate(Context& context, Extreme extreme, const TensorView& values,
+Contributors locate(Collectives& members, Extreme extreme, const TensorView& values,
                     std::span<std::int64_t> indices) {
   check(extreme, values, indices);
   const Header header{values.count, static_cast<std::uint32_t>(values.dtype),
                       static_cast<std::uint32_t>(extreme)};
   const std::vector<std::byte> mine = packed(header, values, indices);
   std::optional<std::string> difference;
-  Contributors contributors = context.allgather(
+  Contributors contributors = members.allgather(
       {mine.data(), mine.size(), DType::kU8, {}},
       [&](std::span<const std::byte> blocks, const std::vector<std::size_t>& sizes) {
         difference = find_difference(blocks, sizes);
@@ -116,12 +116,12 @@ Contributors locate(Context& context, Extreme extreme, const TensorView& values,
 
 }  // namespace
 
-Contributors minloc(Context& context, TensorView values, std::span<std::int64_t> indices) {
-  return locate(context, Extreme::kLeast, values, indices);
+Contributors minloc(Collectives& members, TensorView values, std::span<std::int64_t> indices) {
+  return locate(members, Extreme::kLeast, values, indices);
 }
 
-Contributors maxloc(Context& context, TensorView values, std::span<std::int64_t> indices) {
-  return locate(context, Extreme::kGreatest, values, indices);
+Contributors maxloc(Collectives& members, TensorView values, std::span<std::int64_t> indices) {
+  return locate(members, Extreme::kGreatest, values, indices);
 }
 
 }  // namespace elastic

@@ -151,7 +151,7 @@ SparseRows add(const std::vector<Block>& blocks, DType dtype, std::size_t width)
 
 }  // namespace
 
-SparseRows sparse_allreduce(Context& context, const SparseRowsView& rows, ReduceOp op) {
+SparseRows sparse_allreduce(Collectives& members, const SparseRowsView& rows, ReduceOp op) {
   check(rows, op);
   const DType dtype = rows.values.dtype;
   const std::vector<std::byte> mine = packed(
@@ -159,7 +159,7 @@ SparseRows sparse_allreduce(Context& context, const SparseRowsView& rows, Reduce
       rows);
   std::vector<std::byte> all;
   std::vector<std::size_t> counts;
-  Contributors contributors = context.allgather(
+  Contributors contributors = members.allgather(
       {mine.data(), mine.size(), DType::kU8, {}},
       [&](std::span<const std::byte> bytes, std::vector<std::size_t> of_ranks) {
         all.assign(bytes.begin(), bytes.end());

@@ -191,6 +191,31 @@ class Collectives:
     def barrier(self) -> Contributors:
         """Waits until every member has called it, and returns the Contributors."""
 
+    def minloc(self, values: Tensor, indices: Tensor) -> Contributors:
+        """
+        Gives all members the least value of all, element by element, with the index that came with it.
+
+        Args:
+            values: a contiguous array in host memory, with as many elements on all members.
+            indices: an array of int64 with an index for each value: any numbers of the program's own.
+
+        Both are overwritten. Among equal values the one with the smallest index is taken; NaN comes before
+        every number. One operation carries both, so they have the same contributors after a death. All
+        pairs go to all members: it suits small arrays.
+
+        Returns:
+            The Contributors: the workers whose values are in the result.
+
+        Raises:
+            MismatchError: members gave another number or type of values; on all members.
+            InvalidArgumentError: the values are not as many as the indices, or these are no int64.
+        """
+
+    def maxloc(self, values: Tensor, indices: Tensor) -> Contributors:
+        """As ``minloc``, with the greatest value of all members."""
+
+    def _sparse_allreduce(self, indices: Tensor, values: Tensor, width: int, rows: int, op: ReduceOp) -> tuple[Any, Any, Contributors]: ...
+
     def _alltoall(self, tensor: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...
 
     def _alltoall_into(self, tensor: Tensor, out: Tensor, counts: Sequence[int] | None, to: Contributors | None, row: Sequence[int]) -> tuple[int, list[int], Contributors]: ...
@@ -392,31 +417,6 @@ class Context(Collectives):
         """
         The members of the present view, all of one moment; none while joining.
         """
-
-    def minloc(self, values: Tensor, indices: Tensor) -> Contributors:
-        """
-        Gives all members the least value of all, element by element, with the index that came with it.
-
-        Args:
-            values: a contiguous array in host memory, with as many elements on all members.
-            indices: an array of int64 with an index for each value: any numbers of the program's own.
-
-        Both are overwritten. Among equal values the one with the smallest index is taken; NaN comes before
-        every number. One operation carries both, so they have the same contributors after a death. All
-        pairs go to all members: it suits small arrays.
-
-        Returns:
-            The Contributors: the workers whose values are in the result.
-
-        Raises:
-            MismatchError: members gave another number or type of values; on all members.
-            InvalidArgumentError: the values are not as many as the indices, or these are no int64.
-        """
-
-    def maxloc(self, values: Tensor, indices: Tensor) -> Contributors:
-        """As ``minloc``, with the greatest value of all members."""
-
-    def _sparse_allreduce(self, indices: Tensor, values: Tensor, width: int, rows: int, op: ReduceOp) -> tuple[Any, Any, Contributors]: ...
 
     def group(self, rule: GroupRule) -> Group:
         """

@@ -8,8 +8,7 @@ import operator
 from typing import Any
 
 from elastic import _core
-from elastic._core import Context, Contributors, ReduceOp
-from elastic.errors import InvalidArgumentError
+from elastic._core import Collectives, Contributors, ReduceOp
 from elastic.rows import Rows
 
 
@@ -31,7 +30,7 @@ def sparse_allreduce(
     rows: int,
     op: ReduceOp = ReduceOp.SUM,
     *,
-    context: Context | None = None,
+    context: Collectives | None = None,
 ) -> SparseRows:
     """Sums sparse rows over all members, without the rows that no member gave.
 
@@ -46,16 +45,14 @@ def sparse_allreduce(
             row and the element type are the same on all members.
         rows: the rows of the whole tensor: each index is less. The same on all members.
         op: ReduceOp.SUM, or AVERAGE, which divides by the number of workers that contributed.
+        context: the Context or the Group whose members make the call; without, those of the
+            default context.
 
     Raises:
         InvalidArgumentError: an index is no row, which the message names with its rank; on all
             members. Or the values are not as many rows as the indices; on this member.
         MismatchError: another shape of rows, element type or number of rows; on all members.
     """
-    if context is not None and not isinstance(context, Context):
-        raise InvalidArgumentError(
-            "sparse_allreduce: context is to be a Context: groups have no such call"
-        )
     on = _core if context is None else context
     shape = Rows(values, "sparse_allreduce", "values").shape
     width = max(math.prod(shape), 1)

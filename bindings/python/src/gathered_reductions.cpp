@@ -34,9 +34,9 @@ std::span<std::int64_t> indices_of(const Tensor& tensor, const char* call) {
   return {static_cast<std::int64_t*>(tensor.view.data), tensor.view.count};
 }
 
-using Locate = Contributors (*)(Context&, TensorView, std::span<std::int64_t>);
+using Locate = Contributors (*)(Collectives&, TensorView, std::span<std::int64_t>);
 
-Contributors locate(Context& context, Locate call, const char* name, nb::handle values,
+Contributors locate(Collectives& context, Locate call, const char* name, nb::handle values,
                     nb::handle indices) {
   const Tensor kept_values = tensor_of(values, Access::kWrite, name, "values");
   const Tensor kept_indices = tensor_of(indices, Access::kWrite, name, "indices");
@@ -44,15 +44,15 @@ Contributors locate(Context& context, Locate call, const char* name, nb::handle 
   return waiting([&] { return call(context, kept_values.view, places); });
 }
 
-Contributors minloc(Context& context, nb::handle values, nb::handle indices) {
+Contributors minloc(Collectives& context, nb::handle values, nb::handle indices) {
   return locate(context, &elastic::minloc, "minloc", values, indices);
 }
 
-Contributors maxloc(Context& context, nb::handle values, nb::handle indices) {
+Contributors maxloc(Collectives& context, nb::handle values, nb::handle indices) {
   return locate(context, &elastic::maxloc, "maxloc", values, indices);
 }
 
-nb::tuple sparse_allreduce(Context& context, nb::handle indices, nb::handle values,
+nb::tuple sparse_allreduce(Collectives& context, nb::handle indices, nb::handle values,
                            std::size_t width, std::size_t rows, GivenOp given_op) {
   constexpr const char* kCall = "sparse_allreduce";
   const ReduceOp op = given_op.in(kCall);
@@ -67,7 +67,7 @@ nb::tuple sparse_allreduce(Context& context, nb::handle indices, nb::handle valu
 
 }  // namespace
 
-void bind_gathered_reductions(nb::module_& module, ContextClass& context) {
+void bind_gathered_reductions(nb::module_& module, CollectivesClass& context) {
   using nb::arg;
   define(
       module, context, "minloc", &minloc, arg("values").none(), arg("indices").none(),

@@ -121,6 +121,68 @@ def test_sparse_allreduce(job: Job) -> None:
     job(3, sparse_sums)
 
 
+def in_groups() -> None:
+    """Each worker is in two groups, and calls them in another order than its partners."""
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    half = elastic.group(elastic.GroupRule.every(2, rank % 2))
+    ends = elastic.group(elastic.GroupRule.ranks([0, n - 1]))
+    groups = [(half, list(range(rank % 2, n, 2)))]
+    if rank in (0, n - 1):
+        groups.append((ends, [0, n - 1]))
+    for group, ranks in groups:
+        values, indices = np.array([float(rank)]), np.array([rank])
+        assert group.minloc(values, indices).workers == group.members().workers
+        assert values[0] == indices[0] == ranks[0]
+        values, indices = np.array([float(rank)]), np.array([rank])
+        group.maxloc(values, indices)
+        assert values[0] == indices[0] == ranks[-1]
+        sums = elastic.sparse_allreduce(
+            np.array([rank, n]), np.array([[rank], [1]]), n + 1, context=group
+        )
+        assert sums.indices.tolist() == [*ranks, n]
+        assert sums.values[:, 0].tolist() == [*ranks, len(ranks)]
+        assert sums.contributors.workers == group.members().workers
+        with pytest.raises(elastic.InvalidArgumentError, match=f"index {ranks[0]} of rank 0, at"):
+            elastic.sparse_allreduce(np.array([rank]), np.array([[rank]]), 0, context=group)
+    if rank not in (0, n - 1):
+        with pytest.raises(elastic.InvalidArgumentError, match="is not in the group"):
+            elastic.sparse_allreduce(np.array([0]), np.array([[0]]), 1, context=ends)
+    assert elastic.allreduce(1) == n
+    elastic.shutdown()
+
+
+def test_in_groups(job: Job) -> None:
+    job(4, in_groups)
+    job(3, in_groups)
+
+
+def dies_in_a_call_of_a_group() -> None:
+    """A worker of one of two groups is killed; each result is that of its contributors."""
+    elastic.init()
+    own, n = elastic.worker_id(), elastic.size()
+    place = {worker: at for at, worker in enumerate(elastic.members().workers)}
+    group = elastic.group(elastic.GroupRule.every(2, place[own] % 2))
+    for step in range(40):
+        if step == 10 and place[own] == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        ones = np.ones((2, 500))
+        sums = elastic.sparse_allreduce(np.array([place[own], n]), ones, n + 1, context=group)
+        alive = [place[worker] for worker in sums.contributors.workers]
+        assert sums.indices.tolist() == [*alive, n] and (sums.values[-1] == len(alive)).all()
+        values, indices = np.array([1.0, place[own]]), np.array([place[own]] * 2)
+        alive = [place[worker] for worker in group.maxloc(values, indices).workers]
+        assert indices.tolist() == [min(alive), max(alive)]
+    assert alive == ([1, 3] if place[own] % 2 else [0, 4])
+    print("went on")
+    elastic.shutdown()
+
+
+def test_a_worker_dies_in_a_call_of_a_group(job: Job) -> None:
+    output = job(5, dies_in_a_call_of_a_group, "--max-restarts", "0")
+    assert output.count("went on") == 4, output
+
+
 def wrong_rows() -> None:
     elastic.init()
     n, rank = elastic.size(), elastic.rank()

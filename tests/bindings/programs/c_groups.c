@@ -58,6 +58,32 @@ static elastic_code sum_up(void* user, const void* values, size_t bytes, const s
   return ELASTIC_OK;
 }
 
+/* Receives one row for each member, with the sum of all of them in row 0. */
+static elastic_code take_rows(void* user, const int64_t* indices, const void* values,
+                              size_t count) {
+  const int32_t* const sums = values;
+  CHECK(indices[0] == 0 && sums[0] == (int32_t)count - 1);
+  *(size_t*)user = count;
+  return ELASTIC_OK;
+}
+
+/* Reductions that gather, in a group of these ranks of the job. */
+static void gathered_reductions(elastic_group* group, const int* ranks, int count) {
+  int32_t value = rank;
+  int64_t index = 10 + rank, indices[2] = {0, rank + 1};
+  int32_t values[2] = {1, rank};
+  const elastic_tensor one = integers(&value, 1);
+  const elastic_sparse_rows rows = {indices, 2, integers(values, 2), 1, kMost + 1};
+  size_t taken = 0;
+  CALL(elastic_minloc(group, &one, &index, NULL));
+  CHECK(value == ranks[0] && index == 10 + ranks[0]);
+  value = rank;
+  CALL(elastic_maxloc(group, &one, &index, NULL));
+  CHECK(value == ranks[count - 1]);
+  CALL(elastic_sparse_allreduce(group, &rows, ELASTIC_SUM, take_rows, &taken, NULL));
+  CHECK(taken == (size_t)count + 1);
+}
+
 /* The calls of a group of ranks of the job, of which this is number `own` of `count`. */
 static void collectives(elastic_group* group, const int* ranks, int count, int own) {
   int32_t value = rank, sum = 0, sent[kMost], all[kMost], up_to = rank, total = 0;
@@ -106,6 +132,7 @@ static void collectives(elastic_group* group, const int* ranks, int count, int o
   CALL(elastic_exscan(group, &prefix, &prefix, ELASTIC_SUM, NULL, NULL));
   CHECK(up_to == own);
   CALL(elastic_barrier(group, NULL));
+  gathered_reductions(group, ranks, count);
   elastic_contributors_destroy(its);
 }
 
@@ -220,7 +247,6 @@ static void mistaken_messages(void) {
 static void mistaken_groups(void) {
   const int twice[2] = {1, 1};
   int32_t value = 1;
-  int64_t index = 0;
   elastic_view view = {sizeof(elastic_view), 0, 0, 0, 0, 0, 0};
   const elastic_tensor one = integers(&value, 1);
   elastic_group* group = NULL;
@@ -252,7 +278,6 @@ static void mistaken_groups(void) {
   CHECK(strstr(elastic_last_error(), "elastic_join: it is for a context, not for the group") !=
         NULL);
   CHECK(elastic_get_view(group, &view) == ELASTIC_INVALID_ARGUMENT);
-  CHECK(elastic_minloc(group, &one, &index, NULL) == ELASTIC_INVALID_ARGUMENT);
   CHECK(elastic_step_group_create(group, &step) == ELASTIC_INVALID_ARGUMENT);
   CHECK(elastic_context_shutdown(group) == ELASTIC_INVALID_ARGUMENT);
   elastic_group_destroy(group);
@@ -262,6 +287,7 @@ static void mistaken_groups(void) {
 /* The last rank dies when a member of its group waits for a message of it, and another one is to
  * send it one. */
 static void death(void) {
+  const int survivors[2] = {0, 2};
   const uint64_t last = worker_at(size - 1);
   const elastic_root dead = {0, last};
   int32_t value = 1, room = 0, ones[kMost];
@@ -285,6 +311,7 @@ static void death(void) {
     for (int i = 0; i < kMost; ++i) CHECK(ones[i] == size / 2);
     CHECK(elastic_recv(even, &out, dead, 3, NULL, NULL) == ELASTIC_ROOT_LOST);
     messages(even);
+    if (size == 5) gathered_reductions(even, survivors, 2);
   }
   CALL(elastic_barrier(NULL, NULL));
   CHECK(elastic_size(even) == size / 2);

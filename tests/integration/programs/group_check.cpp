@@ -13,6 +13,7 @@
 #include <elastic/group.hpp>
 
 #include "integration/programs/check_program.hpp"
+#include "integration/programs/group_reductions.hpp"
 
 namespace {
 
@@ -162,6 +163,7 @@ class Checks {
     std::vector<double> scaled(5, rank_);
     group.allreduce(scaled, elastic::ReduceOp::kSum, elastic::Scale(2, 0.5));
     require(scaled == std::vector<double>(5, static_cast<double>(total)), "scaled");
+    elastic::testing::check_gathered_reductions(group, ranks, rank_);
   }
 
   void outside(Group& group) {
