@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -119,31 +118,47 @@ std::optional<std::string> find_fault(const std::vector<Block>& blocks, std::siz
   return std::nullopt;
 }
 
+/// A row that a member gave.
+struct GivenRow {
+  std::int64_t index;
+  const std::byte* values;
+};
+
+/// The rows of all members by index, and those of one index in rank order, and in the order of the
+/// member. The blocks lie one after another in rank order, so this is the order of addresses.
+std::vector<GivenRow> in_order(const std::vector<Block>& blocks) {
+  std::vector<GivenRow> rows;
+  std::size_t count = 0;
+  for (const Block& block : blocks) count += block.rows();
+  rows.reserve(count);
+  for (const Block& block : blocks) {
+    for (std::size_t row = 0; row < block.rows(); ++row) {
+      rows.push_back({block.index(row), block.values(row)});
+    }
+  }
+  std::ranges::sort(rows, [](const GivenRow& a, const GivenRow& b) {
+    return a.index != b.index ? a.index < b.index : a.values < b.values;
+  });
+  return rows;
+}
+
 /// Adds the rows in rank order, and those of one rank in its order.
 SparseRows add(const std::vector<Block>& blocks, DType dtype, std::size_t width) {
   const std::size_t row_bytes = width * size_of(dtype);
-  std::map<std::int64_t, std::size_t> places;  // ascending
-  for (const Block& block : blocks) {
-    for (std::size_t row = 0; row < block.rows(); ++row) places.try_emplace(block.index(row), 0);
-  }
+  const std::vector<GivenRow> rows = in_order(blocks);
   SparseRows sums;
-  for (auto& [index, place] : places) {
-    place = sums.indices.size();
-    sums.indices.push_back(index);
+  for (const GivenRow& row : rows) {
+    if (sums.indices.empty() || sums.indices.back() != row.index) sums.indices.push_back(row.index);
   }
   sums.values.resize(sums.indices.size() * row_bytes);
-  std::vector<bool> begun(sums.indices.size());
   const kernels::Function reduce = kernels::reduce(dtype, ReduceOp::kSum);
-  for (const Block& block : blocks) {
-    for (std::size_t row = 0; row < block.rows(); ++row) {
-      const std::size_t place = places.at(block.index(row));
-      std::byte* const sum = sums.values.data() + place * row_bytes;
-      if (begun[place]) {
-        reduce(sum, sum, block.values(row), width);
-      } else if (row_bytes > 0) {
-        std::memcpy(sum, block.values(row), row_bytes);
-      }
-      begun[place] = true;
+  std::byte* sum = sums.values.data();
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    if (at == 0 || rows[at - 1].index != rows[at].index) {
+      if (at > 0) sum += row_bytes;
+      std::memcpy(sum, rows[at].values, row_bytes);
+    } else {
+      reduce(sum, sum, rows[at].values, width);
     }
   }
   return sums;
