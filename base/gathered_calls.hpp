@@ -15,6 +15,8 @@ struct GatheredCall {
 };
 
 inline constexpr GatheredCall kLocationCall{"minloc or maxloc", {0x6d696e6c6f63}};
+/// The numbers of rows, and then the rows themselves.
 inline constexpr GatheredCall kSparseCall{"sparse_allreduce", {0x737061727365}};
+inline constexpr GatheredCall kSparseRowsCall{"the rows of sparse_allreduce", {0x726f7773}};
 
 }  // namespace elastic

@@ -160,7 +160,8 @@ typedef struct elastic_sparse_rows {
   size_t width;           /* elements of a row */
   size_t rows;            /* of the whole tensor: each index is less */
 } elastic_sparse_rows;
-/* elastic::sparse_allreduce: sums or averages the rows of all members. Calls `take` once, before
+/* elastic::sparse_allreduce: sums or averages the rows of all members. If they give many rows, this
+ * takes the memory of the whole tensor with one column more. Calls `take` once, before
  * the function returns: with the indices of the `count` rows that a member gave, ascending, each
  * once, and with the rows, one after another. Both are valid only during `take`. A code of it other
  * than ELASTIC_OK is returned, or ELASTIC_CALLBACK_FAILED for a number that is no code. */

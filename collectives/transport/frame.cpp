@@ -77,7 +77,7 @@ std::string performer_name(std::size_t number) {
 
 /// \returns the call that is an allgather of such rows on the way; empty for an allgather itself.
 std::string_view gathered_call(std::uint32_t row_hash) {
-  for (const GatheredCall* const call : {&kLocationCall, &kSparseCall}) {
+  for (const GatheredCall* const call : {&kLocationCall, &kSparseCall, &kSparseRowsCall}) {
     if (row_hash == low_half(hash_of(std::as_bytes(std::span(call->row))))) return call->name;
   }
   return {};

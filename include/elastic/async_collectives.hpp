@@ -18,8 +18,9 @@
 namespace elastic {
 
 namespace runtime {
+class ScopeOf;
 class ScopeUse;
-}
+}  // namespace runtime
 class Collectives;
 
 /// The asynchronous forms of the collectives, which Collectives has as its own members. Each does
@@ -236,6 +237,7 @@ class ELASTIC_API AsyncCollectives {
   /// The members that make the calls.
   virtual runtime::ScopeUse scope() = 0;
   friend class Collectives;
+  friend class runtime::ScopeOf;
 };
 
 }  // namespace elastic

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/status.hpp"
 #include "coordinator/coordinator.hpp"
 #include "elastic/collectives.hpp"
 #include "runtime/allreduces.hpp"
@@ -43,6 +44,8 @@ class CallScope {
   /// Starts a call without a name, in program order.
   virtual Work queue(const char* call, std::function<Contributors()> make) = 0;
   virtual OwnedBlocks own(const BlocksView& blocks) const = 0;
+  /// See OperationRunner.
+  virtual Status leave_without_result(const Status& why) = 0;
 
   /// Starts a message to or from a member, `peer`.
   virtual Work send(const ConstTensorView& data, const Root& peer, int tag, CudaStream stream) = 0;

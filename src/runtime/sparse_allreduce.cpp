@@ -1,205 +1,263 @@
 #include "elastic/sparse_allreduce.hpp"
 
-#include <algorithm>
 #include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "base/dtype_names.hpp"
 #include "base/gathered_calls.hpp"
-#include "base/reduce_ops.hpp"
+#include "base/mutex.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "elastic/error.hpp"
-#include "runtime/tensor_check.hpp"
+#include "runtime/dense_rows.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/scope_of.hpp"
+#include "runtime/sparse_blocks.hpp"
+#include "runtime/sparse_form.hpp"
+#include "runtime/sparse_offer.hpp"
 
 namespace elastic {
 
 namespace {
 
-/// The call of a member, at the begin of its block. All members compare those of all, so that an
-/// error names the ranks.
-struct SparseShape {
-  std::uint64_t width;
-  std::uint64_t rows;  ///< of the whole tensor
-  std::uint32_t dtype;
-  std::uint32_t op;
-  bool operator==(const SparseShape&) const = default;
-};
+using runtime::SparseBlocks;
+using runtime::SparseOffer;
+using runtime::SparseOffers;
 
-struct SparseHeader {
-  SparseShape shape;
-  std::uint64_t count;  ///< of the rows that follow
-};
-static_assert(sizeof(SparseHeader) == 32);
-
-std::string described(const SparseShape& shape) {
-  return "sparse_allreduce on a tensor of " + std::to_string(shape.rows) + " rows of " +
-         std::to_string(shape.width) + " " + dtype_name(static_cast<DType>(shape.dtype)) + ", " +
-         reduce_op_name(static_cast<ReduceOp>(shape.op));
+/// Adds what the sums of one call lack: the contributors, and for an average the division.
+void conclude(std::vector<SparseRows>& sums, const SparseOffers& offers,
+              const Contributors& contributors) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i].contributors = contributors;
+    if (static_cast<ReduceOp>(offers[i].op) != ReduceOp::kAverage) continue;
+    kernels::divide(static_cast<DType>(offers[i].dtype), sums[i].values.data(),
+                    sums[i].values.size() / offers[i].element_bytes(),
+                    static_cast<std::uint32_t>(contributors.size()));
+  }
 }
 
-/// A member's block: the header, the indices of its rows, and the rows.
-class Block {
- public:
-  explicit Block(std::span<const std::byte> bytes) : bytes_(bytes) {
-    std::memcpy(&header_, bytes.data(), sizeof(header_));
-    row_bytes_ = header_.shape.width * size_of(static_cast<DType>(header_.shape.dtype));
-  }
+/// The first exchange: what each member gives, by rank.
+std::vector<SparseOffers> exchange_offers(Collectives& members, const SparseOffers& mine) {
+  std::vector<SparseOffers> by_rank;
+  members.allgather(
+      {mine.data(), mine.size() * sizeof(SparseOffer), DType::kU8, {}},
+      [&](std::span<const std::byte> bytes, const std::vector<std::size_t>& sizes) {
+        for (const std::size_t size : sizes) {
+          SparseOffers& offers = by_rank.emplace_back(size / sizeof(SparseOffer));
+          std::memcpy(offers.data(), bytes.data(), size);
+          bytes = bytes.subspan(size);
+        }
+      },
+      {}, kSparseCall.row);
+  return by_rank;
+}
 
-  const SparseShape& shape() const { return header_.shape; }
-  std::size_t rows() const { return static_cast<std::size_t>(header_.count); }
-  std::int64_t index(std::size_t row) const {
-    std::int64_t value = 0;
-    std::memcpy(&value, bytes_.data() + sizeof(header_) + row * sizeof(value), sizeof(value));
-    return value;
+std::vector<SparseRows> sum_gathered(Collectives& members, const SparseOffers& mine,
+                                     std::span<const SparseRowsView> tensors,
+                                     std::span<const SparseOffers> by_rank) {
+  const std::vector<std::byte> block = runtime::pack_rows(mine, tensors);
+  std::size_t room = 0;
+  for (const SparseOffers& offers : by_rank) room += runtime::packed_bytes(offers);
+  const auto all = std::make_unique_for_overwrite<std::byte[]>(room);
+  const GatheredBlocks blocks =
+      members.allgather({block.data(), block.size(), DType::kU8, {}},
+                        TensorView{all.get(), room, DType::kU8, {}}, {}, kSparseRowsCall.row);
+  std::vector<SparseRows> sums = SparseBlocks({all.get(), blocks.count}, blocks.counts).sums();
+  conclude(sums, mine, blocks.contributors);
+  return sums;
+}
+
+std::vector<SparseRows> sum_dense(Collectives& members, const SparseOffers& mine,
+                                  std::span<const SparseRowsView> tensors) {
+  std::vector<runtime::DenseRows> dense(tensors.begin(), tensors.end());
+  std::vector<TensorView> views;
+  for (runtime::DenseRows& each : dense) views.push_back(each.view());
+  const Contributors contributors =
+      views.size() == 1 ? members.allreduce(views.front()) : members.grouped_allreduce(views);
+  std::vector<SparseRows> sums;
+  for (const runtime::DenseRows& each : dense) sums.push_back(each.marked());
+  conclude(sums, mine, contributors);
+  return sums;
+}
+
+/// Whether all members of the call have this error, or this worker has left the job, so that it
+/// cannot begin the call again alone.
+bool is_final(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kMismatch:
+    case ErrorCode::kNotInitialized:
+    case ErrorCode::kBelowMinimum:
+    case ErrorCode::kEvicted:
+    case ErrorCode::kRemoved:
+    case ErrorCode::kStopped:
+    case ErrorCode::kInternal:
+      return true;
+    default:
+      return false;
   }
-  const std::byte* values(std::size_t row) const {
-    return bytes_.data() + sizeof(header_) + rows() * sizeof(std::int64_t) + row * row_bytes_;
+}
+
+/// The text of an error, without the name of the library, which Error puts in front.
+std::string reason_of(const Error& error) {
+  constexpr std::string_view kLibrary = "elastic: ";
+  std::string_view text = error.what();
+  if (text.starts_with(kLibrary)) text.remove_prefix(kLibrary.size());
+  return std::string(text);
+}
+
+/// Leaves the job because of the exception that is being handled. If this fails too, such as for
+/// lack of memory, the process ends, and the others notice its death.
+void leave_for_exception(Collectives& members) noexcept {
+  std::string what = "an exception";
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    what = "lack of memory";
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+    // An exception of another type has no text.
+  }
+  (void)runtime::ScopeOf::get(members)->leave_without_result(
+      Status(Code::kInternal, "sparse_allreduce ended here with " + what));
+}
+
+/// Makes the second exchange. The others are in it or come to it: if this worker ends it in an
+/// error of its own, it leaves the job, because it would begin the first exchange again.
+template <typename Exchange>
+void exchange_or_leave(Collectives& members, const Exchange& exchange) {
+  try {
+    exchange();
+  } catch (const Error& error) {
+    if (is_final(error.code())) throw;
+    const Code code = error.code() == ErrorCode::kTimeout ? Code::kTimeout : Code::kInternal;
+    runtime::raise(runtime::ScopeOf::get(members)->leave_without_result(
+        Status(code, reason_of(error), error.peer(), error.generation())));
+  } catch (...) {
+    leave_for_exception(members);
+    throw;
+  }
+}
+
+/// All forms but the named one.
+std::vector<SparseRows> sum_rows(Collectives& members, std::span<const SparseRowsView> tensors,
+                                 ReduceOp op, SparseForm form) {
+  const SparseOffers mine = runtime::offers_of(tensors, op, form);
+  const std::vector<SparseOffers> by_rank = exchange_offers(members, mine);
+  Status wrong;
+  std::vector<SparseRows> sums;
+  exchange_or_leave(members, [&] {
+    wrong = runtime::check_offers(by_rank);
+    if (!wrong.ok()) return;
+    sums = runtime::goes_dense(by_rank) ? sum_dense(members, mine, tensors)
+                                        : sum_gathered(members, mine, tensors, by_rank);
+  });
+  runtime::raise_if(wrong);
+  return sums;
+}
+
+/// The rows of one tensor, for a call that goes on after its caller.
+class OwnedRows {
+ public:
+  explicit OwnedRows(const SparseRowsView& rows)
+      : indices_(rows.indices.begin(), rows.indices.end()), view_(rows) {
+    const auto* const first = static_cast<const std::byte*>(rows.values.data);
+    values_.assign(first, first + rows.values.bytes());
+  }
+  SparseRowsView view() const {
+    SparseRowsView view = view_;
+    view.indices = indices_;
+    view.values.data = values_.data();
+    return view;
   }
 
  private:
-  std::span<const std::byte> bytes_;
-  SparseHeader header_;
-  std::size_t row_bytes_;
+  std::vector<std::int64_t> indices_;
+  std::vector<std::byte> values_;
+  SparseRowsView view_;  // without the memory that it names
 };
 
-std::vector<std::byte> packed(const SparseShape& shape, const SparseRowsView& rows) {
-  const SparseHeader header{shape, rows.indices.size()};
-  const auto indices = std::as_bytes(rows.indices);
-  const auto* const values = static_cast<const std::byte*>(rows.values.data);
-  std::vector<std::byte> block(sizeof(header));
-  std::memcpy(block.data(), &header, sizeof(header));
-  block.insert(block.end(), indices.begin(), indices.end());
-  block.insert(block.end(), values, values + rows.values.bytes());
-  return block;
-}
-
-void check(const SparseRowsView& rows, ReduceOp op) {
-  runtime::check_host(rows.values, "sparse_allreduce");
-  if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
-    throw Error(ErrorCode::kInvalidArgument, "sparse_allreduce: rows are summed or averaged only");
-  }
-  runtime::check(op, rows.values.dtype, "sparse_allreduce");
-  if (rows.width > 0 && rows.values.count / rows.width == rows.indices.size() &&
-      rows.values.count % rows.width == 0) {
-    return;
-  }
-  throw Error(ErrorCode::kInvalidArgument,
-              "sparse_allreduce: there are " + std::to_string(rows.indices.size()) +
-                  " indices and " + std::to_string(rows.values.count) +
-                  " values, which are not as many rows of " + std::to_string(rows.width));
-}
-
-/// The first rank with another call than rank 0. All members find the same.
-std::optional<std::string> find_difference(const std::vector<Block>& blocks) {
-  const SparseShape& first = blocks.front().shape();
-  for (std::size_t rank = 1; rank < blocks.size(); ++rank) {
-    if (blocks[rank].shape() == first) continue;
-    return "rank 0 called " + described(first) + ", rank " + std::to_string(rank) + " called " +
-           described(blocks[rank].shape()) +
-           ": give rows of one tensor on all members, and one operation";
-  }
-  return std::nullopt;
-}
-
-/// The first index that is no row. All members find the same.
-std::optional<std::string> find_fault(const std::vector<Block>& blocks, std::size_t rows) {
-  for (std::size_t rank = 0; rank < blocks.size(); ++rank) {
-    for (std::size_t at = 0; at < blocks[rank].rows(); ++at) {
-      const std::int64_t index = blocks[rank].index(at);
-      if (index >= 0 && static_cast<std::uint64_t>(index) < rows) continue;
-      return "sparse_allreduce: index " + std::to_string(index) + " of rank " +
-             std::to_string(rank) + ", at place " + std::to_string(at) +
-             ", is no row; the tensor has " + std::to_string(rows) +
-             ": this call is done, without a result on all members";
-    }
-  }
-  return std::nullopt;
-}
-
-/// A row that a member gave.
-struct GivenRow {
-  std::int64_t index;
-  const std::byte* values;
+/// The rows of a named call: those of this member until it is complete, then those of all.
+struct NamedRows {
+  std::vector<std::byte> block;
+  std::vector<std::byte> all;
+  std::vector<std::size_t> sizes;
 };
 
-/// The rows of all members by index, and those of one index in rank order, and in the order of the
-/// member. The blocks lie one after another in rank order, so this is the order of addresses.
-std::vector<GivenRow> in_order(const std::vector<Block>& blocks) {
-  std::vector<GivenRow> rows;
-  std::size_t count = 0;
-  for (const Block& block : blocks) count += block.rows();
-  rows.reserve(count);
-  for (const Block& block : blocks) {
-    for (std::size_t row = 0; row < block.rows(); ++row) {
-      rows.push_back({block.index(row), block.values(row)});
-    }
-  }
-  std::ranges::sort(rows, [](const GivenRow& a, const GivenRow& b) {
-    return a.index != b.index ? a.index < b.index : a.values < b.values;
-  });
-  return rows;
-}
-
-/// Adds the rows in rank order, and those of one rank in its order.
-SparseRows add(const std::vector<Block>& blocks, DType dtype, std::size_t width) {
-  const std::size_t row_bytes = width * size_of(dtype);
-  const std::vector<GivenRow> rows = in_order(blocks);
-  SparseRows sums;
-  for (const GivenRow& row : rows) {
-    if (sums.indices.empty() || sums.indices.back() != row.index) sums.indices.push_back(row.index);
-  }
-  sums.values.resize(sums.indices.size() * row_bytes);
-  const kernels::Function reduce = kernels::reduce(dtype, ReduceOp::kSum);
-  std::byte* sum = sums.values.data();
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    if (at == 0 || rows[at - 1].index != rows[at].index) {
-      if (at > 0) sum += row_bytes;
-      std::memcpy(sum, rows[at].values, row_bytes);
-    } else {
-      reduce(sum, sum, rows[at].values, width);
-    }
-  }
-  return sums;
+SparseRows sum_named(NamedRows& rows, const Contributors& contributors) {
+  const SparseBlocks blocks(rows.all, rows.sizes);
+  runtime::raise_if(runtime::check_offers(blocks.offers()));
+  std::vector<SparseRows> sums = blocks.sums();
+  conclude(sums, blocks.offers().front(), contributors);
+  rows = {};
+  return std::move(sums.front());
 }
 
 }  // namespace
 
-SparseRows sparse_allreduce(Collectives& members, const SparseRowsView& rows, ReduceOp op) {
-  check(rows, op);
-  const DType dtype = rows.values.dtype;
-  const std::vector<std::byte> mine = packed(
-      {rows.width, rows.rows, static_cast<std::uint32_t>(dtype), static_cast<std::uint32_t>(op)},
-      rows);
-  std::vector<std::byte> all;
-  std::vector<std::size_t> counts;
-  Contributors contributors = members.allgather(
-      {mine.data(), mine.size(), DType::kU8, {}},
-      [&](std::span<const std::byte> bytes, std::vector<std::size_t> of_ranks) {
-        all.assign(bytes.begin(), bytes.end());
-        counts = std::move(of_ranks);
+struct PendingSparseRows::Outcome {
+  explicit Outcome(std::function<SparseRows()> make) : finish(std::move(make)) {}
+
+  Mutex mutex;
+  const std::function<SparseRows()> finish;
+  std::optional<SparseRows> rows ELASTIC_GUARDED_BY(mutex);
+};
+
+PendingSparseRows::PendingSparseRows(Work work, std::function<SparseRows()> finish)
+    : work_(std::move(work)), outcome_(std::make_shared<Outcome>(std::move(finish))) {}
+
+SparseRows PendingSparseRows::result(bool is_ending) const {
+  (void)work_.wait();
+  const MutexLock lock(outcome_->mutex);
+  if (!outcome_->rows) outcome_->rows = outcome_->finish();
+  if (is_ending && outcome_.use_count() == 1) return std::move(*outcome_->rows);
+  return *outcome_->rows;
+}
+
+SparseRows sparse_allreduce(Collectives& members, const SparseRowsView& rows, ReduceOp op,
+                            SparseForm form) {
+  runtime::check_rows({&rows, 1}, op, "sparse_allreduce");
+  return std::move(sum_rows(members, {&rows, 1}, op, form).front());
+}
+
+std::vector<SparseRows> grouped_sparse_allreduce(Collectives& members,
+                                                 std::span<const SparseRowsView> tensors,
+                                                 ReduceOp op, SparseForm form) {
+  runtime::check_rows(tensors, op, "grouped_sparse_allreduce");
+  return sum_rows(members, tensors, op, form);
+}
+
+PendingSparseRows sparse_allreduce_async(Collectives& members, const SparseRowsView& rows,
+                                         ReduceOp op, SparseForm form) {
+  constexpr const char* kCall = "sparse_allreduce_async";
+  runtime::check_rows({&rows, 1}, op, kCall);
+  const auto sums = std::make_shared<SparseRows>();
+  Work work = runtime::ScopeOf::get(members)->queue(
+      kCall, [&members, owned = OwnedRows(rows), op, form, sums] {
+        const SparseRowsView view = owned.view();
+        *sums = std::move(sum_rows(members, {&view, 1}, op, form).front());
+        return sums->contributors;
+      });
+  return {std::move(work), [sums] { return std::move(*sums); }};
+}
+
+PendingSparseRows sparse_allreduce_async(Collectives& members, std::string_view name,
+                                         const SparseRowsView& rows, ReduceOp op) {
+  runtime::check_rows({&rows, 1}, op, "sparse_allreduce_async");
+  const auto named = std::make_shared<NamedRows>();
+  const SparseOffers offers = runtime::offers_of({&rows, 1}, op, SparseForm::kGathered);
+  named->block = runtime::pack_rows(offers, {&rows, 1});
+  Work work = members.allgather_async(
+      name, {named->block.data(), named->block.size(), DType::kU8, {}},
+      [named](std::span<const std::byte> all, std::vector<std::size_t> sizes) {
+        named->all.assign(all.begin(), all.end());
+        named->sizes = std::move(sizes);
       },
-      {}, kSparseCall.row);
-  std::vector<Block> blocks;
-  std::span<const std::byte> rest(all);
-  for (const std::size_t count : counts) {
-    blocks.emplace_back(rest.first(count));
-    rest = rest.subspan(count);
-  }
-  if (const auto difference = find_difference(blocks)) {
-    throw Error(ErrorCode::kMismatch, *difference);
-  }
-  if (const auto fault = find_fault(blocks, rows.rows)) {
-    throw Error(ErrorCode::kInvalidArgument, *fault);
-  }
-  SparseRows sums = add(blocks, dtype, rows.width);
-  if (op == ReduceOp::kAverage) {
-    kernels::divide(dtype, sums.values.data(), sums.values.size() / size_of(dtype),
-                    static_cast<std::uint32_t>(contributors.size()));
-  }
-  sums.contributors = std::move(contributors);
-  return sums;
+      kSparseRowsCall.row);
+  return {work, [named, work] { return sum_named(*named, work.contributors()); }};
 }
 
 }  // namespace elastic

@@ -179,7 +179,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"step_group", "tcp", 3, 2000}, Kill{"adasum", "shm", 3, 500000},
                       Kill{"adasum", "tcp", 4, 500000}, Kill{"join", "shm", 4, 1000},
                       Kill{"join", "tcp", 3, 100000}, Kill{"hierarchical_adasum", "shm", 3, 500000},
-                      Kill{"hierarchical_adasum", "auto", 4, 500000, 2}),
+                      Kill{"hierarchical_adasum", "auto", 4, 500000, 2},
+                      Kill{"sparse", "shm", 3, 50000}, Kill{"sparse", "tcp", 4, 1000},
+                      Kill{"sparse_dense", "shm", 4, 50000}, Kill{"sparse_dense", "tcp", 3, 1000},
+                      Kill{"sparse_async", "shm", 3, 5000}, Kill{"sparse_async", "tcp", 4, 1000}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};
@@ -207,7 +210,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kill{"queued", "tcp", 3, 5000}, Kill{"named_kinds", "shm", 3, 5000},
                       Kill{"step_group", "tcp", 3, 20000}, Kill{"adasum", "shm", 3, 1000},
                       Kill{"join", "shm", 4, 1000},
-                      Kill{"hierarchical_adasum", "auto", 4, 50000, 2}),
+                      Kill{"hierarchical_adasum", "auto", 4, 50000, 2},
+                      Kill{"sparse", "shm", 3, 5000}, Kill{"sparse_dense", "tcp", 4, 5000}),
     ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST(Fingerprint, SaysWhatWasCalled) {
 }
 
 TEST(Fingerprint, SaysWhichCallAnAllgatherIsFor) {
-  for (const GatheredCall* const call : {&kLocationCall, &kSparseCall}) {
+  for (const GatheredCall* const call : {&kLocationCall, &kSparseCall, &kSparseRowsCall}) {
     const auto row = static_cast<std::uint32_t>(hash_of(std::as_bytes(std::span(call->row))));
     EXPECT_EQ(describe({3, 5, 0, 1, row, 0}), call->name);
     EXPECT_EQ(describe_kind(Fingerprint{3, 5, 0, 1, row, 0}), call->name);

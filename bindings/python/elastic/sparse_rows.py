@@ -34,10 +34,10 @@ def sparse_allreduce(
 ) -> SparseRows:
     """Sums sparse rows over all members, without the rows that no member gave.
 
-    Members may give different rows, and any number of them. One operation carries indices and
-    values, so both have the same contributors after a death. Rows with the same index are added in
-    rank order: the bits are the same on all members. All rows go to all members, so it pays where a
-    member gives few of them.
+    Members may give different rows, and any number of them. Indices and values have the same
+    contributors after a death. If the members give few rows, these are gathered; if they give many,
+    the whole array is summed, with zeros for rows that a member does not give. The bits are the same
+    on all members.
 
     Args:
         indices: the rows that this member gives, an array of int64; one may come several times.

@@ -121,6 +121,58 @@ def test_sparse_allreduce(job: Job) -> None:
     job(3, sparse_sums)
 
 
+def sums_of_many_rows() -> None:
+    """Few rows and many, which travel in other forms, beside a model in NumPy."""
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    for dtype in ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"):
+        for op in (elastic.SUM, elastic.AVERAGE):
+            if op == elastic.AVERAGE and dtype == "?":
+                continue
+            for count in (0, 2, 60):  # of 20 rows
+                random = np.random.default_rng(count)
+                rows = [random.integers(0, 20, count if r != 1 else count // 2) for r in range(n)]
+                values = [random.integers(0, 2, (len(each), 3)).astype(dtype) for each in rows]
+                whole = np.zeros((20, 3), np.float64)
+                for its_rows, its_values in zip(rows, values):
+                    np.add.at(whole, its_rows, its_values)
+                if op == elastic.AVERAGE:
+                    whole = whole / n if dtype[0] == "f" else whole // n
+                sums = elastic.sparse_allreduce(rows[rank], values[rank], 20, op)
+                assert sums.indices.tolist() == np.unique(np.concatenate(rows)).tolist()
+                assert sums.values.dtype == np.dtype(dtype)
+                assert (sums.values == whole[sums.indices].astype(dtype)).all(), (dtype, op, count)
+    elastic.shutdown()
+
+
+def test_many_rows(job: Job) -> None:
+    job(3, sums_of_many_rows)
+    job(1, sums_of_many_rows)
+
+
+def dies_among_many_rows() -> None:
+    """A worker is killed while all give all rows; each result is that of its contributors."""
+    elastic.init()
+    own, n = elastic.worker_id(), elastic.size()
+    place = {worker: at for at, worker in enumerate(elastic.members().workers)}
+    for step in range(40):
+        if step == 10 and place[own] == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        indices = np.append(np.arange(1000), 1000 + place[own])
+        sums = elastic.sparse_allreduce(indices, np.full((1001, 8), 10 ** place[own]), 1000 + n)
+        alive = [place[worker] for worker in sums.contributors.workers]
+        assert sums.indices[1000:].tolist() == [1000 + at for at in alive]
+        assert (sums.values[:1000] == sum(10**at for at in alive)).all()
+    assert alive == [0, 2, 3]
+    print("went on")
+    elastic.shutdown()
+
+
+def test_a_worker_dies_among_many_rows(job: Job) -> None:
+    output = job(4, dies_among_many_rows, "--max-restarts", "0")
+    assert output.count("went on") == 3, output
+
+
 def in_groups() -> None:
     """Each worker is in two groups, and calls them in another order than its partners."""
     elastic.init()

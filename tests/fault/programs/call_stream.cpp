@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fault/programs/digits.hpp"
+#include "fault/programs/sparse_calls.hpp"
 #include "fault/programs/step_report.hpp"
 
 namespace elastic::fault {
@@ -19,10 +20,11 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce",      "named",      "broadcast", "allgather",
-                            "reduce_scatter", "alltoall",   "gather",    "scatter",
-                            "reduce",         "scan",       "queued",    "named_kinds",
-                            "adasum",         "step_group", "join",      "hierarchical_adasum"};
+constexpr std::array kKinds{"allreduce",      "named",        "broadcast",   "allgather",
+                            "reduce_scatter", "alltoall",     "gather",      "scatter",
+                            "reduce",         "scan",         "queued",      "named_kinds",
+                            "adasum",         "step_group",   "join",        "hierarchical_adasum",
+                            "sparse",         "sparse_dense", "sparse_async"};
 constexpr std::size_t kNamedTensors = 4;
 /// As many as `digit` has.
 constexpr std::size_t kSlots = 18;
@@ -101,6 +103,7 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "adasum") return adasum();
   if (kind == "hierarchical_adasum") return hierarchical_adasum();
   if (kind == "join") return join();
+  if (kind.starts_with("sparse")) return sparse(kind);
   throw std::invalid_argument("unknown kind " + kind);
 }
 
@@ -335,6 +338,15 @@ CallStream::Outcome CallStream::named_kinds() {
   return {std::to_string(only_value(sum)) + "," + std::to_string(only_value(root)) + "," +
               all.sums + "," + some.sums,
           works[2].contributors()};
+}
+
+CallStream::Outcome CallStream::sparse(const std::string& kind) const {
+  const SparseOutcome rows =
+      kind == "sparse_async"
+          ? sum_pending_sparse_rows(arguments_.elements, slot_)
+          : sum_sparse_rows(arguments_.elements, slot_,
+                            kind == "sparse" ? SparseForm::kGathered : SparseForm::kDense);
+  return {rows.sums, rows.who};
 }
 
 /// Some workers make more named allreduces than others before they join.

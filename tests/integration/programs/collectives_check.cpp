@@ -17,12 +17,12 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
-#include <elastic/sparse_allreduce.hpp>
 #include <elastic/training.hpp>
 
 #include "integration/programs/check_program.hpp"
 #include "integration/programs/location_check.hpp"
 #include "integration/programs/small_numbers.hpp"
+#include "integration/programs/sparse_check.hpp"
 
 namespace {
 
@@ -78,7 +78,7 @@ class Checks {
     reduce();
     scan();
     refusals_on_all();
-    sparse();
+    elastic::testing::SparseCheck(elastic::context(), rank_, size_).run(hash_);
     hash_.add(elastic::testing::check_locations(rank_, size_));
     in_program_order();
     by_name();
@@ -503,64 +503,6 @@ class Checks {
     });
     must_fail(ErrorCode::kMismatch, {"gather: root", "is no rank"},
               [&] { elastic::gather(data, rank_ == 0 ? size_ : 0); });
-  }
-
-  /// Rank r gives rows 0, r and r again.
-  void sparse() {
-    const auto given = [](int rank) { return std::vector<std::int64_t>{0, rank, rank}; };
-    std::vector<float> values;
-    for (int row = 0; row < 3; ++row) {
-      for (int i = 0; i < 5; ++i) values.push_back(static_cast<float>(10 * rank_ + row));
-    }
-    const auto indices = given(rank_);
-    elastic::SparseRowsView rows{indices, elastic::view(std::span(std::as_const(values))), 5,
-                                 at(size_)};
-    const elastic::SparseRows sums = elastic::sparse_allreduce(elastic::context(), rows);
-    check(sums.contributors);
-    std::vector<float> right(at(size_) * 5, 0);
-    for (int rank = 0; rank < size_; ++rank) {
-      for (int row = 0; row < 3; ++row) {
-        const auto into = static_cast<std::size_t>(given(rank)[at(row)]) * 5;
-        for (std::size_t i = 0; i < 5; ++i) right[into + i] += static_cast<float>(10 * rank + row);
-      }
-    }
-    require(sums.indices.size() == at(size_) && sums.indices.back() == size_ - 1, "sparse indices");
-    require(sums.values.size() == right.size() * 4 &&
-                std::memcmp(sums.values.data(), right.data(), sums.values.size()) == 0,
-            "sparse sums");
-    hash_.add(right);
-    rows.rows = at(size_ - 1);
-    must_fail(ErrorCode::kInvalidArgument,
-              {"index " + std::to_string(size_ - 1) + " of rank " + std::to_string(size_ - 1) +
-               ", at place " + (size_ == 1 ? "0" : "1") + ", is no row"},
-              [&] { elastic::sparse_allreduce(elastic::context(), rows); });
-    rows.width = 4;
-    must_fail(ErrorCode::kInvalidArgument, {"3 indices and 15 values"},
-              [&] { elastic::sparse_allreduce(elastic::context(), rows); });
-    if (size_ > 1) unlike_sparse(indices);
-  }
-
-  /// The last rank makes another call than the others.
-  void unlike_sparse(std::span<const std::int64_t> indices) {
-    const bool is_odd = rank_ == size_ - 1;
-    const std::vector<double> values(3 * 2);
-    elastic::SparseRowsView rows{indices, elastic::view(std::span(values)), 2, at(size_)};
-    const std::string usual =
-        "rank 0 called sparse_allreduce on a tensor of " + std::to_string(size_) + " rows of ";
-    const std::string odd = "rank " + std::to_string(size_ - 1) +
-                            " called sparse_allreduce on a tensor of " + std::to_string(size_) +
-                            " rows of ";
-    const auto call = [&](ReduceOp op) { elastic::sparse_allreduce(elastic::context(), rows, op); };
-    must_fail(ErrorCode::kMismatch, {usual + "2 f64, average, ", odd + "2 f64, sum: "},
-              [&] { call(is_odd ? ReduceOp::kSum : ReduceOp::kAverage); });
-    rows.width = is_odd ? 1 : 2;
-    rows.values.count = is_odd ? 3 : 6;
-    must_fail(ErrorCode::kMismatch, {usual + "2 f64, sum, ", odd + "1 f64, sum: "},
-              [&] { call(ReduceOp::kSum); });
-    must_fail(ErrorCode::kMismatch, {"sparse_allreduce", "barrier"}, [&] {
-      if (is_odd) elastic::barrier();
-      if (!is_odd) call(ReduceOp::kSum);
-    });
   }
 
   /// Asynchronous calls without a name.

@@ -14,6 +14,7 @@
 
 #include "integration/programs/check_program.hpp"
 #include "integration/programs/group_reductions.hpp"
+#include "integration/programs/sparse_check.hpp"
 
 namespace {
 
@@ -164,6 +165,8 @@ class Checks {
     group.allreduce(scaled, elastic::ReduceOp::kSum, elastic::Scale(2, 0.5));
     require(scaled == std::vector<double>(5, static_cast<double>(total)), "scaled");
     elastic::testing::check_gathered_reductions(group, ranks, rank_);
+    elastic::testing::ResultHash hash;
+    elastic::testing::SparseCheck(group, group.rank(), group.size()).run(hash);
   }
 
   void outside(Group& group) {
