@@ -44,8 +44,7 @@ enum class SparseForm : std::uint8_t {
 /// contributors after a death.
 ///
 /// 1. The members exchange what they give: so calls that do not fit each other, and indices that
-/// are
-///    no rows, are errors before any rows move.
+///    are no rows, are errors before any rows move.
 /// 2. They gather the rows; or, if these are many, they allreduce the whole tensor, with a mark for
 ///    each row that a member gave. A member that dies before this exchange is left out of it.
 ///

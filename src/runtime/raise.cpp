@@ -1,8 +1,16 @@
 #include "runtime/raise.hpp"
 
+#include <string_view>
+
 #include "base/public_code.hpp"
 
 namespace elastic::runtime {
+
+std::string text_of(const Error& error) {
+  constexpr std::string_view kLibrary = "elastic: ";
+  const std::string_view text = error.what();
+  return std::string(text.starts_with(kLibrary) ? text.substr(kLibrary.size()) : text);
+}
 
 void raise(const Status& failure) {
   switch (failure.code()) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "base/status.hpp"
 #include "elastic/context.hpp"
 #include "elastic/error.hpp"
@@ -13,6 +15,9 @@ struct MustLeave : Error {
       : Error(code, message), outcome(how) {}
   RunOutcome outcome;
 };
+
+/// The text of an error, without the name of the library, which Error puts in front.
+std::string text_of(const Error& error);
 
 /// Throws the caller's error for `failure`.
 [[noreturn]] void raise(const Status& failure);

@@ -100,14 +100,6 @@ bool is_final(ErrorCode code) {
   }
 }
 
-/// The text of an error, without the name of the library, which Error puts in front.
-std::string reason_of(const Error& error) {
-  constexpr std::string_view kLibrary = "elastic: ";
-  std::string_view text = error.what();
-  if (text.starts_with(kLibrary)) text.remove_prefix(kLibrary.size());
-  return std::string(text);
-}
-
 /// Leaves the job because of the exception that is being handled. If this fails too, such as for
 /// lack of memory, the process ends, and the others notice its death.
 void leave_for_exception(Collectives& members) noexcept {
@@ -135,7 +127,7 @@ void exchange_or_leave(Collectives& members, const Exchange& exchange) {
     if (is_final(error.code())) throw;
     const Code code = error.code() == ErrorCode::kTimeout ? Code::kTimeout : Code::kInternal;
     runtime::raise(runtime::ScopeOf::get(members)->leave_without_result(
-        Status(code, reason_of(error), error.peer(), error.generation())));
+        Status(code, runtime::text_of(error), error.peer(), error.generation())));
   } catch (...) {
     leave_for_exception(members);
     throw;

@@ -159,17 +159,6 @@ void StepGroup::Impl::end() {
   open_steps_->ended(this);
 }
 
-namespace {
-
-/// Without the name of the library, which Error puts in front.
-std::string text_of(const Error& error) {
-  constexpr std::string_view kLibrary = "elastic: ";
-  const std::string_view text = error.what();
-  return std::string(text.starts_with(kLibrary) ? text.substr(kLibrary.size()) : text);
-}
-
-}  // namespace
-
 /// The failed tensor is as it was; the others have results, which go. After a timeout a program may
 /// begin the step again, which members that are done with some tensors would take for the next
 /// step: then this worker leaves.
@@ -182,12 +171,12 @@ void StepGroup::Impl::fail(const Failure& failure, bool has_results) {
     if (error.code() == ErrorCode::kTimeout && has_results) {
       runtime::raise(context_.impl_->leave_without_result(
           Status(Code::kTimeout, "the step has results for some of its tensors, and none for '" +
-                                     failure.name + "': " + text_of(error))));
+                                     failure.name + "': " + runtime::text_of(error))));
     }
     if (error.code() != ErrorCode::kMismatch) throw;
     throw Error(error.code(),
                 "the step ends without results, because of tensor '" + failure.name +
-                    "': " + text_of(error),
+                    "': " + runtime::text_of(error),
                 error.peer(), error.generation());
   }
 }
