@@ -10,6 +10,7 @@
 #include "benchmarks/command_line_options.hpp"
 #include "benchmarks/model/model_command_line.hpp"
 #include "benchmarks/recovery/worker_digits.hpp"
+#include "benchmarks/sparse/sparse_command_line.hpp"
 #include "benchmarks/steps/fusion_command_line.hpp"
 #include "benchmarks/steps/scaling_command_line.hpp"
 #include "benchmarks/tune/tune_command_line.hpp"
@@ -140,6 +141,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   FusionCommandLine fusion;
   ScalingCommandLine scaling;
   TuneCommandLine tune;
+  SparseCommandLine sparse;
   ModelCommandLine model;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
@@ -150,6 +152,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   fusion.add(app);
   scaling.add(app);
   tune.add(app);
+  sparse.add(app);
   model.add(app);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
@@ -168,6 +171,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (fusion.parsed()) return with_command(fusion.read(), arguments);
   if (scaling.parsed()) return with_command(scaling.read(), arguments);
   if (tune.parsed()) return with_command(tune.read(), arguments);
+  if (sparse.parsed()) return with_command(sparse.read(), arguments);
   if (model.parsed()) {
     auto options = model.read();
     if (!options.ok()) return options.status();

@@ -9,6 +9,7 @@
 #include "base/status.hpp"
 #include "benchmarks/collective/collective_options.hpp"
 #include "benchmarks/model/model_options.hpp"
+#include "benchmarks/sparse/sparse_options.hpp"
 #include "benchmarks/steps/fusion_options.hpp"
 #include "benchmarks/steps/scaling_options.hpp"
 #include "benchmarks/tune/tune_options.hpp"
@@ -67,8 +68,8 @@ struct PrintAndExit {
 };
 
 using Request = std::variant<CollectiveOptions, FusionOptions, ScalingOptions, TuneOptions,
-                             ModelOptions, RecoveryOptions, RecoveryWorkerOptions, JoinOptions,
-                             JoinWorkerOptions, PrintAndExit>;
+                             SparseOptions, ModelOptions, RecoveryOptions, RecoveryWorkerOptions,
+                             JoinOptions, JoinWorkerOptions, PrintAndExit>;
 
 /// Parses `arguments`, which lack the program's name. kInvalidArgument names the wrong option.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

@@ -17,6 +17,7 @@
 #include "benchmarks/recovery/recovery_worker.hpp"
 #include "benchmarks/report/output_file.hpp"
 #include "benchmarks/report/report_files.hpp"
+#include "benchmarks/sparse/sparse.hpp"
 #include "benchmarks/steps/fusion.hpp"
 #include "benchmarks/steps/scaling.hpp"
 #include "benchmarks/tune/tune.hpp"
@@ -89,6 +90,9 @@ Status run(const Request& request) {
   }
   if (const auto* tune = std::get_if<TuneOptions>(&request)) {
     return measure_as_rank(*tune, run_tune);
+  }
+  if (const auto* sparse = std::get_if<SparseOptions>(&request)) {
+    return measure_as_rank(*sparse, run_sparse);
   }
   if (const auto* model = std::get_if<ModelOptions>(&request)) return run_model(*model);
   if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {

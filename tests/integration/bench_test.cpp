@@ -169,6 +169,25 @@ TEST(Bench, TuneSaysWhatWasMeasuredAndChosen) {
   EXPECT_EQ(report["network"]["flows_per_link"], 1);
 }
 
+TEST(Bench, SparseComparesTheForms) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string output = run_bench(folder,
+                                       {"sparse", "--np", "3", "--rows", "500", "--width", "4",
+                                        "--shares", "0,10,100", "-n", "2", "--json", file},
+                                       0);
+  EXPECT_THAT(output, AllOf(HasSubstr("gathered(ms)"), HasSubstr("chosen(ms)")));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 3U);
+  for (const json& row : report["results"]) {
+    EXPECT_EQ(row["wrong"], 0);
+    EXPECT_GT(row["gathered_us"], 0);
+    EXPECT_GT(row["dense_us"], 0);
+  }
+  EXPECT_EQ(report["results"][0]["of_all"], 0);
+  EXPECT_EQ(report["results"][2]["of_all"], 1);
+}
+
 TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {
   ScratchFolder folder;
   const std::string json_file = (folder.path() / "report.json").string();

@@ -152,6 +152,16 @@ TEST(BenchCommandLine, ReadsATune) {
   EXPECT_EQ(options.transport, "tcp");
 }
 
+TEST(BenchCommandLine, ReadsASparseAllreduce) {
+  const auto options = parsed<SparseOptions>(
+      {"sparse", "--np", "2", "--rows", "1000", "--width", "8", "--shares", "0.5,20", "-n", "3"});
+  EXPECT_EQ(options.rows, 1000U);
+  EXPECT_EQ(options.width, 8U);
+  EXPECT_EQ(options.shares, (std::vector<double>{0.5, 20}));
+  EXPECT_EQ(options.iterations, 3);
+  EXPECT_EQ(parsed<SparseOptions>(rank_arguments(options)).np, 0);
+}
+
 TEST(BenchCommandLine, ReadsARecovery) {
   const auto options =
       parsed<RecoveryOptions>({"recovery", "--np", "3", "--bytes", "64K", "--runs", "2", "--fault",
@@ -222,6 +232,9 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"scaling", "--compute-ms", "0"}, "--compute-ms"},
       {{"scaling", "--backend", "native,gloo"}, "--backend"},
       {{"tune", "--backend", "gloo"}, "--backend"},
+      {{"sparse", "--shares", "10,101"}, "--shares"},
+      {{"sparse", "--rows", "0"}, "--rows"},
+      {{"sparse", "--backend", "native,gloo", "--rendezvous", "a:1,a:2"}, "--backend"},
       {{"recovery", "--np", "1"}, "--np"},
       {{"recovery", "--np", "33"}, "--np"},
       {{"recovery", "--bytes", "12"}, "--bytes"},
