@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    parts = config.getoption("--share")
+    parts: int = config.getoption("--share")
     if parts == 1:
         return
     command = ["git", "-C", os.environ["CHECKOUT"], "rev-parse", "HEAD"]
