@@ -80,9 +80,11 @@ Result<const PeerModule*> load(const std::string& library) {
   const std::string packages = library == "gloo"   ? "libgloo-dev"
                                : library == "nccl" ? "the CUDA toolkit and libnccl-dev"
                                                    : "libopenmpi-dev or libmpich-dev";
-  return Status(Code::kUnavailable, "this build of elastic-bench does not have the peer; install " +
-                                        packages + " and build again (" + head.status().message() +
-                                        ")");
+  return Status(Code::kUnavailable,
+                "elastic-bench does not find the peer, which is made where there is " + packages +
+                    ", and is not installed: build elastic with that, and run "
+                    "bin/elastic-bench of the build folder (" +
+                    head.status().message() + ")");
 }
 
 Result<Contender> open_peer(const std::string& name, const std::string& label,

@@ -28,9 +28,9 @@ collectives::Call performed_by(const collectives::Backend& backend, collectives:
   return call;
 }
 
-/// The bytes of the tensors in host memory.
+/// The bytes of the tensors in host memory, packed, lent or in their places.
 std::size_t bytes_of(const collectives::Payload& payload) {
-  std::size_t bytes = payload.data.size();
+  std::size_t bytes = payload.input().size();
   for (const collectives::ZeroCopyTensor& tensor : payload.zero_copy()) bytes += tensor.bytes();
   return bytes;
 }

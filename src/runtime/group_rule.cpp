@@ -49,6 +49,16 @@ std::vector<WorkerId> at_rank_on_host_of(MemberList members, WorkerId self) {
   return chosen;
 }
 
+/// Ranks in place of ids, say, would make an empty group. Some of the ids may be of workers that
+/// are gone.
+void check_ids(const std::string& rule, const std::vector<WorkerId>& chosen, MemberList members) {
+  const auto is_member = [&](WorkerId id) { return member_of(members, id) != members.end(); };
+  if (chosen.empty() || std::ranges::any_of(chosen, is_member)) return;
+  refuse("the rule '" + rule + "' of a group returned " + std::to_string(chosen.front()) +
+         (chosen.size() > 1 ? " and others" : "") +
+         ", which is the id of no member: return ids of the members that the function is given");
+}
+
 }  // namespace
 
 GroupRule GroupRule::per_host() {
@@ -105,7 +115,13 @@ GroupRule GroupRule::workers(std::vector<WorkerId> workers) {
 GroupRule GroupRule::by(std::string name, Choose choose) {
   if (name.empty()) refuse("GroupRule::by: a rule needs a name");
   if (!choose) refuse("GroupRule::by: the rule '" + name + "' needs a function that chooses");
-  return {"by " + std::move(name), std::move(choose)};
+  std::string whole = "by " + name;
+  return {std::move(whole),
+          [name = std::move(name), choose = std::move(choose)](MemberList members, WorkerId self) {
+            std::vector<WorkerId> chosen = choose(members, self);
+            check_ids(name, chosen, members);
+            return chosen;
+          }};
 }
 
 std::vector<GroupMember> GroupRule::choose(MemberList members, WorkerId self) const {

@@ -91,10 +91,11 @@ Messages::NamedCall Messages::receive(const Ends& ends, const TensorView& out,
   made.conclude = [=]() -> Status {
     if (*alone) return lost("recv", ends.from);
     if (result->count <= out.count) return {};
-    return Status(
-        Code::kInvalidArgument,
-        lacks_room("recv", "the message has " + std::to_string(result->count) + " elements",
-                   out.count));
+    return Status(Code::kInvalidArgument,
+                  "recv: the message has " + std::to_string(result->count) +
+                      " elements, and the output has room for " + std::to_string(out.count) +
+                      ": it is lost, and its sender is done; have it sent again, to an output that "
+                      "is large enough");
   };
   return made;
 }

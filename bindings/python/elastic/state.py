@@ -229,12 +229,22 @@ class State:
         values = self.__dict__.get("_values")
         if values is not None and name in values.current:
             return values.current[name]
-        raise AttributeError(f"the State has no value '{name}'")
+        raise AttributeError(self._no_value(name) or f"the State has no value '{name}'")
+
+    def _no_value(self, name: str) -> str | None:
+        """Why an entry that the State has is no value of it."""
+        if name not in self.__dict__.get("_added", {}):
+            return None
+        return (
+            f"'{name}' of the State is an array or an object, which stays yours: use the variable "
+            "that you gave; attributes are numbers, texts, lists and dicts"
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._values.current:
             raise AttributeError(
-                f"the State has no value '{name}'; name it when the State is made: "
+                self._no_value(name)
+                or f"the State has no value '{name}'; name it when the State is made: "
                 f"State({name}=...)"
             )
         canonical.dumps(value, f"State.{name}")  # now, where the program sees the mistake

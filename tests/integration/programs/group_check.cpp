@@ -51,6 +51,7 @@ class Checks {
     nested_with_names_alike();
     many_workers();
     asked_in_rules();
+    ranks_in_place_of_ids();
     messages();
     const Numbers all(1, 1);
     require(job_.allreduce(std::int64_t{1}) == size_, "the job's own sums");
@@ -313,6 +314,15 @@ class Checks {
     Numbers sum(10, 1);
     group.allreduce_async("a name", std::span(sum)).wait();
     require(sum == Numbers(10, size_), "a named call of a group with a long name");
+  }
+
+  void ranks_in_place_of_ids() {
+    Group& group = job_.group(GroupRule::by("of ranks", [](auto, elastic::WorkerId) {
+      return std::vector<elastic::WorkerId>{0, 1};
+    }));
+    must_fail("a rule that returns ranks", ErrorCode::kInvalidArgument,
+              {"the rule 'of ranks' of a group returned 0 and others", "the id of no member"},
+              [&] { group.size(); });
   }
 
   /// While a rule is applied, its group is locked. A later rule with the same name gets the group
