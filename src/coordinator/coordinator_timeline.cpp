@@ -48,6 +48,10 @@ void Coordinator::record(const OrderItem& order, const Lane::Attempt& attempt) {
     const auto found = pending_.find(request->name);
     if (found == pending_.end() || found->second.ordered == TimePoint{}) continue;
     if (!order.is_of_group()) event.bytes = request->bytes();
+    if (order.is_of_group() && !found->second.group_outcome->error.ok()) {
+      event.outcome = timeline::Outcome::kError;
+      event.members = 0;
+    }
     options_.timeline->record_tensor(recorded_name(order, request->name),
                                      {found->second.since, found->second.ordered, run_since_, now},
                                      event);

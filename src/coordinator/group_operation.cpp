@@ -6,6 +6,7 @@
 
 #include "base/hash.hpp"
 #include "base/rank_list.hpp"
+#include "collectives/backend/lost_root.hpp"
 
 namespace elastic::coordinator {
 
@@ -66,7 +67,9 @@ collectives::Call GroupOperation::call(const Members& /*members*/) {
   if (theirs_ != nullptr) {
     const collectives::Call made = theirs_->call(members_);
     if (performs()) call = made;
-    if (refused_.code() == Code::kRootLost) call.fingerprint.detail = made.fingerprint.detail;
+    if (refused_.code() == Code::kRootLost) {
+      call.fingerprint = collectives::lost_root_call(made.fingerprint.detail);
+    }
   }
   call.group = group_.ranks;
   call.group_fingerprint = call.fingerprint;

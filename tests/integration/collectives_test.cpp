@@ -75,6 +75,24 @@ INSTANTIATE_TEST_SUITE_P(
                             {"ELASTIC_TRANSPORT=tcp", "ELASTIC_ALL_LINKED=0"}}),
     [](const auto& param) { return param.param.name; });
 
+class GroupRoot : public ::testing::TestWithParam<const char*> {};
+
+/// Members learn of the death in different calls, and have the same error.
+TEST_P(GroupRoot, ThatDiesIsLostToAllMembers) {
+  const ScratchFolder folder;
+  Job job({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0", GROUP_ROOT_CHECK,
+           folder.path().string(), GetParam()},
+          folder.path() / "output", {});
+  ASSERT_TRUE(job.wait(milliseconds(60000) * kHangFactor)) << "hangs\n" << job.output();
+  for (const char* rank : {"1", "2"}) {
+    EXPECT_EQ(read_file(folder.path() / rank), "lost") << "rank " << rank << "\n" << job.output();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GroupRoot,
+                         ::testing::Values("broadcast", "reduce", "gather", "scatter"),
+                         [](const auto& param) { return std::string(param.param); });
+
 class GroupTest : public ::testing::TestWithParam<World> {};
 
 TEST_P(GroupTest, CollectivesAreRightForItsMembers) {

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "collectives/backend/backend.hpp"
+#include "collectives/backend/lost_root.hpp"
 
 namespace elastic::collectives {
 namespace {
@@ -23,9 +24,10 @@ static_assert(std::is_trivially_copyable_v<Block> && sizeof(Fingerprint) == 16 &
 
 /// The ranks leave the operation, and begin another phase at the same position. Its frames end the
 /// wait of ranks that still are in the operation. In this phase an allgather exchanges all
-/// statements, about 1 KiB from each rank, and each rank derives the message from them.
-Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
-                                      transport::OpTag tag, const Statement& mine) {
+/// statements, about 1 KiB from each rank.
+Result<std::vector<Statement>> agree_on_mismatch(transport::Mesh& mesh, Executor& executor,
+                                                 PlanCache& plans, transport::OpTag tag,
+                                                 const Statement& mine) {
   mesh.abandon();
   tag.phase = transport::OpTag::kAbortOperation;
   // An empty fingerprint on all ranks, because those of the calls differ.
@@ -45,7 +47,7 @@ Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor,
     statements.push_back(
         {block.called, std::string(block.text, ::strnlen(block.text, kMaxMismatchText))});
   }
-  return mismatch_message(statements);
+  return statements;
 }
 
 namespace {
@@ -87,6 +89,13 @@ const char* hidden_difference(const Fingerprint& called) {
 }
 
 }  // namespace
+
+std::string lost_root_message(const std::vector<Statement>& statements) {
+  const auto lost = std::ranges::find_if(statements, is_lost_root_call, &Statement::called);
+  if (lost == statements.end()) return {};
+  return "the root of the call of rank " + std::to_string(lost - statements.begin()) +
+         " is no member; choose one that is, and call again";
+}
 
 std::string mismatch_message(const std::vector<Statement>& statements) {
   const Statement* knowing = nullptr;

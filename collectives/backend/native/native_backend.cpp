@@ -119,7 +119,8 @@ Status NativeBackend::run_in_group(std::uint64_t position, const Call& call, Pay
     theirs.group.clear();
     theirs.fingerprint = call.group_fingerprint;
     const Status done = groups_.of(call.group).run(position, theirs, payload);
-    if (!done.ok() && !is_shared_error(done)) return done;
+    const bool is_shared = is_shared_error(done) || done.code() == Code::kRootLost;
+    if (!done.ok() && !is_shared) return done;
     result.error = done;
   }
   result.complete = true;
@@ -180,7 +181,8 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
 }
 
 /// Ends a failed operation. After a mismatch all ranks agree on the error, and the backend goes on;
-/// any other failure ends the backend. Tensors are restored in either case.
+/// any other failure ends the backend. Tensors are restored in either case. In a group members may
+/// learn of a root's death in different calls: a root that is lost to one of them is so for all.
 Status NativeBackend::finish(std::uint64_t position, const Statement& mine, const Status& failure) {
   if (failure.code() != Code::kMismatch && failure.code() != Code::kOperationAborted) {
     mesh_->abandon();
@@ -190,7 +192,11 @@ Status NativeBackend::finish(std::uint64_t position, const Statement& mine, cons
   auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0}, mine);
   rollback();
   if (!agreed.ok()) return agreed.status();
-  return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
+  if (is_of_group()) {
+    std::string lost = lost_root_message(agreed.value());
+    if (!lost.empty()) return Status(Code::kRootLost, std::move(lost), -1, generation_);
+  }
+  return Status(Code::kMismatch, mismatch_message(agreed.value()), -1, generation_);
 }
 
 /// Unpins zero-copy tensors and restores the inputs that were overwritten.

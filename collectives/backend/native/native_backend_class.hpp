@@ -98,6 +98,7 @@ class NativeBackend final : public Backend {
   Status end_with_own_result(Status done, Payload& payload);
   Status run_in_group(std::uint64_t position, const Call& call, Payload& payload);
   NativeOptions options_of_group(std::vector<int> hosts) const;
+  bool is_of_group() const { return options_.negotiated.has_value(); }
   void adopt(const NativeOptions::Negotiated& negotiated);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
   /// Whether the input has to be saved before the result overwrites it.
