@@ -50,6 +50,7 @@ TEST_P(BrokenRuns, AreNoticed) {
                               : GetParam() == Mutation::kForgottenTimeout ? 287
                               : GetParam() == Mutation::kUnreportedLink   ? 1275
                               : GetParam() == Mutation::kStaleLastRank    ? 1684
+                              : GetParam() == Mutation::kPresentRoster    ? 160
                               : GetParam() == Mutation::kLateRoster       ? 7562
                                                                           : 1;
   // Stalled jobs take long to simulate.
