@@ -28,9 +28,12 @@ void Coordinator::note_ordered(const OrderItem& order) {
 /// Names the operation that runs the order by its first tensor, for the flight recorder too.
 void Coordinator::name_operation(const OrderItem& order) {
   if (options_.timeline == nullptr) return;
-  lane_.trace().name_next(
-      options_.timeline->texts().number_of(recorded_name(order, order.requests->front()->name)),
-      static_cast<std::uint32_t>(order.requests->size()));
+  const std::string& name = order.requests->front()->name;
+  timeline::Texts& texts = options_.timeline->texts();
+  // Each bucket comes here: the name of a tensor is not copied.
+  const std::uint32_t number =
+      order.is_of_group() ? texts.number_of(row_name(name)) : texts.number_of(name);
+  lane_.trace().name_next(number, static_cast<std::uint32_t>(order.requests->size()));
 }
 
 /// Records the tensors of an order that is complete. Tensors that were ordered before the timeline

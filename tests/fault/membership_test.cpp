@@ -127,9 +127,6 @@ TEST(ComingAndGoing, LeavesNoDescriptorAndNoThreadBehind) {
   for (FaultWorker* stayer : stayers) watched.push_back(stayer->pid());
   std::vector<Footprint> before;
   for (const pid_t pid : watched) before.push_back(footprint(pid));
-  // A lane's thread for repairs begins with the first death that needs one, which few do.
-  constexpr std::size_t kLanes = 2;
-  for (std::size_t i = 1; i < before.size(); ++i) before[i].threads += kLanes;
   for (int i = 0; i < runs(6, kMostJoiners) && !HasFatalFailure(); ++i) replace_the_last();
   for (std::size_t i = 0; i < watched.size(); ++i) {
     Footprint now;

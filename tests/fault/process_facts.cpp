@@ -70,7 +70,17 @@ std::vector<TcpSocket> tcp_sockets(pid_t pid) {
 }  // namespace
 
 Footprint footprint(pid_t pid) {
-  return {entries(of(pid, "fd")), entries(of(pid, "task"))};
+  Footprint result;
+  result.descriptors = entries(of(pid, "fd"));
+  std::error_code error;
+  for (fs::directory_iterator thread(of(pid, "task"), error), end; !error && thread != end;
+       thread.increment(error)) {
+    std::ifstream comm(thread->path() / "comm");
+    std::string name;
+    std::getline(comm, name);
+    ++(name == "elastic-repair" ? result.repairing : result.threads);
+  }
+  return result;
 }
 
 std::vector<pid_t> children_of(pid_t pid, const std::string& program) {

@@ -51,6 +51,7 @@ int main(int /*argc*/, char** argv) {
   if (rank == 1) work = start(group, kind);
   job.barrier();
   if (rank == 0) ::kill(::getpid(), SIGKILL);
+  // Polls, because no event tells of a new view.
   while (rank == 2 && job.members().size() == 3) ::usleep(1000);
   if (rank == 2) work = start(group, kind);
   std::ofstream(std::string(argv[1]) + "/" + std::to_string(rank)) << ending_of(work);
