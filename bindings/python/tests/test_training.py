@@ -205,6 +205,8 @@ def wrong_states() -> None:
         elastic.State(commit=np.ones(3))
     with pytest.raises(AttributeError, match="has no value 'stepp'"):
         elastic.State(step=0).stepp = 1
+    with pytest.raises(AttributeError, match="'w' of the State is an array"):
+        elastic.State(w=np.ones(3)).w = np.zeros(3)
     with pytest.raises(TypeError, match="object"):
         elastic.State(model=object())
     state = elastic.State(step=0)
