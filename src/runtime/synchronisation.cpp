@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,8 +106,23 @@ struct Attempt {
 
 /// The summaries of all ranks after the transfer.
 struct Comparison {
+  Comparison(std::span<const std::byte> bytes, const std::vector<std::size_t>& counts)
+      : all(bytes.size() / sizeof(std::uint64_t)), lengths(counts) {
+    if (!bytes.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
+    refusals = state_refusals(all, lengths);
+  }
+
+  /// Why the members that remain have not the same state: empty if they have. `moved` is the
+  /// outcome of the transfer.
+  std::string difference(const Layout& entries, const Status& moved) const {
+    if (std::string why = state_difference(all, lengths, entries); !why.empty()) return why;
+    if (!moved.ok()) return moved.message();
+    return refusals.ranks > 0 && !refusals.final ? refusals.text : "";
+  }
+
   std::vector<std::uint64_t> all;
   std::vector<std::size_t> lengths;
+  StateRefusals refusals;
 };
 
 std::vector<std::uint64_t> summary(const State& state, const Layout& entries,
@@ -186,26 +202,28 @@ Status attempt(State& state, const Synchronisation& how, Control& control,
 
   const Layout entries = training::layout(state);
   std::vector<std::uint64_t> own = summary(state, entries, transfer, made.last);
-  Comparison told;
+  StateRefusals refusals;
   coordinator::AllgatherOperation compare(
       ConstTensorView{own.data(), own.size(), DType::kI64, {}},
       [&](std::span<const std::byte> bytes, const std::vector<std::size_t>& counts) {
-        told.lengths = counts;
-        told.all.resize(bytes.size() / sizeof(std::uint64_t));
-        if (!bytes.empty()) std::memcpy(told.all.data(), bytes.data(), bytes.size());
+        const Comparison told(bytes, counts);
+        refusals = told.refusals;
+        made.why = told.difference(entries, moved);
+        made.agreed = made.why.empty();
+        const bool refused = refusals.final && !(transfer.had_state() && transfer.outcome().ok());
+        if (!made.agreed || refused) return;
+        // Now, while this thread has the lane: the server asks each member whether it has the state
+        // when another leaves, perhaps at once, and the answer waits for the lane.
+        control.gate().set_commits(state.commits());
+        control.set_synced();
       },
       transport::OwnCall::kStateHashes);
   auto done = lane.run(compare, timeout);
   if (!done.ok()) return done.status();
   memory.given_back();
-  const StateRefusals refusals = state_refusals(told.all, told.lengths);
   if (refusals.final) {
     if (Status status = judge(refusals, transfer, control, made); !status.ok()) return status;
   }
-  made.why = state_difference(told.all, told.lengths, entries);
-  if (made.why.empty() && !moved.ok()) made.why = moved.message();
-  if (made.why.empty() && refusals.ranks > 0 && !refusals.final) made.why = refusals.text;
-  made.agreed = made.why.empty();
   if (!made.agreed) return {};
 
   if (brought > state.commits()) {
@@ -214,9 +232,7 @@ Status attempt(State& state, const Synchronisation& how, Control& control,
         "checkpoint is loaded where rank 0 starts",
         brought, state.commits());
   }
-  control.gate().set_commits(state.commits());
   control.set_roster(std::move(all.roster));
-  control.set_synced();
   training::set_members(state, done.value().workers(), control.identity().id);
   return {};
 }
