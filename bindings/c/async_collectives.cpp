@@ -15,6 +15,10 @@ using namespace elastic::c;
 
 namespace {
 
+using Blocks = elastic::Pending<elastic::GatheredBlocks>;
+using Part = elastic::Pending<elastic::ScatteredPart>;
+using Received = elastic::Pending<elastic::ReceivedMessage>;
+
 std::vector<elastic::Work> works_of(const elastic_work* const* works, size_t count,
                                     const char* call) {
   if (count > 0) require(works, call, "works");
@@ -24,19 +28,6 @@ std::vector<elastic::Work> works_of(const elastic_work* const* works, size_t cou
     all.push_back(works[i]->value);
   }
   return all;
-}
-
-/// The result of a complete operation, which has one of this kind.
-template <typename Result>
-Result result_of(const elastic_work* work, const char* call) {
-  require(work, call, "work");
-  const auto* const its = std::get_if<elastic::Pending<Result>>(&work->result);
-  if (its == nullptr) {
-    throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
-                         std::string(call) + ": this operation has no such result");
-  }
-  (void)work->value.contributors();  // throws unless it is complete
-  return its->wait();
 }
 
 }  // namespace
@@ -157,7 +148,7 @@ void elastic_work_destroy(elastic_work* work) {
 elastic_code elastic_work_blocks(const elastic_work* work, size_t* gathered, size_t* counts,
                                  size_t room) {
   return guarded([&] {
-    const auto blocks = result_of<elastic::GatheredBlocks>(work, "elastic_work_blocks");
+    const auto blocks = result_of<Blocks>(work, "elastic_work_blocks").wait();
     fill(gathered, blocks.count);
     fill_counts(counts, room, blocks.counts);
   });
@@ -165,16 +156,15 @@ elastic_code elastic_work_blocks(const elastic_work* work, size_t* gathered, siz
 
 elastic_code elastic_work_part(const elastic_work* work, size_t* count, size_t* offset) {
   return guarded([&] {
-    const auto part = result_of<elastic::ScatteredPart>(work, "elastic_work_part");
+    const auto part = result_of<Part>(work, "elastic_work_part").wait();
     fill(count, part.count);
     fill(offset, part.offset);
   });
 }
 
 elastic_code elastic_work_received(const elastic_work* work, size_t* received) {
-  return guarded([&] {
-    fill(received, result_of<elastic::ReceivedMessage>(work, "elastic_work_received").count);
-  });
+  return guarded(
+      [&] { fill(received, result_of<Received>(work, "elastic_work_received").wait().count); });
 }
 
 elastic_code elastic_work_then(const elastic_work* work, elastic_when_complete function,

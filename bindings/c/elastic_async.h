@@ -77,6 +77,12 @@ ELASTIC_C_API elastic_code elastic_exscan_async(elastic_context* context, const 
                                                 elastic_op op, void* stream, elastic_work** work);
 ELASTIC_C_API elastic_code elastic_barrier_async(elastic_context* context, const char* name,
                                                  elastic_work** work);
+/* The rows are copied, and may end when the call has returned. Under a name the rows are always
+ * gathered. Since ELASTIC_ABI_VERSION 8. */
+ELASTIC_C_API elastic_code elastic_sparse_allreduce_async(elastic_context* context,
+                                                          const char* name,
+                                                          const elastic_sparse_rows* rows,
+                                                          elastic_op op, elastic_work** work);
 /* The results of a complete operation: what elastic_alltoall fills, of an alltoall, an allgather
  * and a gather; what elastic_scatter fills, of a reduce_scatter and a scatter.
  * ELASTIC_INVALID_ARGUMENT for other operations, and before they are complete. */
@@ -84,6 +90,12 @@ ELASTIC_C_API elastic_code elastic_work_blocks(const elastic_work* work, size_t*
                                                size_t* counts, size_t room);
 ELASTIC_C_API elastic_code elastic_work_part(const elastic_work* work, size_t* count,
                                              size_t* offset);
+/* The rows of a complete elastic_sparse_allreduce_async, as `take` gets them from
+ * elastic_sparse_allreduce. Members that gave rows which do not fit each other may learn it here:
+ * elastic_work_wait does not look at the rows of a call with a name. Since ELASTIC_ABI_VERSION 8.
+ */
+ELASTIC_C_API elastic_code elastic_work_rows(const elastic_work* work, elastic_take_rows take,
+                                             void* user);
 /* Calls `function` once, when the operation is complete, successfully or not: on a thread of the
  * library, or at once on this one. `work` is the operation, and valid only during the call. It
  * should be short, and may call no collective. */

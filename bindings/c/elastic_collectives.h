@@ -171,6 +171,14 @@ ELASTIC_C_API elastic_code elastic_sparse_allreduce(elastic_context* context,
                                                     const elastic_sparse_rows* rows, elastic_op op,
                                                     elastic_take_rows take, void* user,
                                                     elastic_contributors* contributors);
+/* elastic::grouped_sparse_allreduce: the same for `count` tensors in one operation, with the same
+ * contributors. Calls `take` once for each tensor, in their order, until it returns another code
+ * than ELASTIC_OK. Since ELASTIC_ABI_VERSION 8. */
+ELASTIC_C_API elastic_code elastic_grouped_sparse_allreduce(elastic_context* context,
+                                                            const elastic_sparse_rows* tensors,
+                                                            size_t count, elastic_op op,
+                                                            elastic_take_rows take, void* user,
+                                                            elastic_contributors* contributors);
 
 #ifdef __cplusplus
 }

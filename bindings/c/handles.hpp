@@ -12,6 +12,7 @@
 #include <elastic/error.hpp>
 #include <elastic/group.hpp>
 #include <elastic/interrupt.hpp>
+#include <elastic/sparse_allreduce.hpp>
 #include <elastic/step_group.hpp>
 #include <elastic/training.hpp>
 
@@ -40,7 +41,8 @@ struct elastic_work {
   elastic::Work value;
   // Besides the contributors, if the operation has one.
   std::variant<std::monostate, elastic::Pending<elastic::GatheredBlocks>,
-               elastic::Pending<elastic::ScatteredPart>, elastic::Pending<elastic::ReceivedMessage>>
+               elastic::Pending<elastic::ScatteredPart>, elastic::Pending<elastic::ReceivedMessage>,
+               elastic::PendingSparseRows>
       result = {};
 };
 

@@ -87,24 +87,26 @@ std::optional<std::string> find_impossible(const SparseOffers& offers) {
 }  // namespace
 
 void check_rows(std::span<const SparseRowsView> tensors, ReduceOp op, const char* call) {
-  const std::string name = std::string(call) + ": ";
-  if (tensors.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, name + "give the rows of one tensor at least");
-  }
+  const auto refuse = [](const std::string& where, const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, where + ": " + why);
+  };
+  if (tensors.empty()) refuse(call, "give the rows of one tensor at least");
   if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
-    throw Error(ErrorCode::kInvalidArgument, name + "rows are summed or averaged only");
+    refuse(call, "rows are summed or averaged only");
   }
-  for (const SparseRowsView& rows : tensors) {
-    check_host(rows.values, call);
-    check(op, rows.values.dtype, call);
+  for (std::size_t at = 0; at < tensors.size(); ++at) {
+    const SparseRowsView& rows = tensors[at];
+    std::string where = call;
+    if (tensors.size() > 1) where += ", tensor " + std::to_string(at);
+    check_host(rows.values, where.c_str());
+    check(op, rows.values.dtype, where.c_str());
     if (rows.width > 0 && rows.values.count % rows.width == 0 &&
         rows.values.count / rows.width == rows.indices.size()) {
       continue;
     }
-    throw Error(ErrorCode::kInvalidArgument,
-                name + "there are " + std::to_string(rows.indices.size()) + " indices and " +
-                    std::to_string(rows.values.count) + " values, which are not as many rows of " +
-                    std::to_string(rows.width));
+    refuse(where, "there are " + std::to_string(rows.indices.size()) + " indices and " +
+                      std::to_string(rows.values.count) +
+                      " values, which are not as many rows of " + std::to_string(rows.width));
   }
 }
 

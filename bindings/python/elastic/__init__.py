@@ -131,7 +131,12 @@ from elastic.errors import (
 )
 from elastic.pending import Pending, wait_all, wait_any
 from elastic.rows import Gathered, Scattered
-from elastic.sparse_rows import SparseRows, sparse_allreduce
+from elastic.sparse_rows import (
+    SparseRows,
+    grouped_sparse_allreduce,
+    sparse_allreduce,
+    sparse_allreduce_async,
+)
 from elastic.state import State, run
 
 __version__ = "0.1.0"
@@ -235,6 +240,7 @@ __all__ = [
     "group",
     "grouped_allreduce",
     "grouped_allreduce_async",
+    "grouped_sparse_allreduce",
     "init",
     "join",
     "last_view_change",
@@ -261,6 +267,7 @@ __all__ = [
     "shutdown",
     "size",
     "sparse_allreduce",
+    "sparse_allreduce_async",
     "start_timeline",
     "step_times",
     "stop_timeline",

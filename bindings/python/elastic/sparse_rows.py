@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from elastic import _core
 from elastic._core import Collectives, Contributors, ReduceOp
+from elastic.errors import InvalidArgumentError
+from elastic.pending import Pending
 from elastic.rows import Rows
 
 
@@ -54,7 +57,79 @@ def sparse_allreduce(
         MismatchError: another shape of rows, element type or number of rows; on all members.
     """
     on = _core if context is None else context
-    shape = Rows(values, "sparse_allreduce", "values").shape
-    width = max(math.prod(shape), 1)
-    sums = on._sparse_allreduce(indices, values, width, operator.index(rows), op)
-    return SparseRows(sums[0], sums[1].reshape((len(sums[0]), *shape)), sums[2])
+    given = _Given(indices, values, rows, "sparse_allreduce")
+    *sums, contributors = on._sparse_allreduce(*given.arguments, op)
+    return given.rows(sums, contributors)
+
+
+def grouped_sparse_allreduce(
+    tensors: Iterable[tuple[Any, Any, int]],
+    op: ReduceOp = ReduceOp.SUM,
+    *,
+    context: Collectives | None = None,
+) -> list[SparseRows]:
+    """Does ``sparse_allreduce`` of several tensors, such as the embeddings of a model, in one
+    operation: all of them are sums over the same contributors.
+
+    Args:
+        tensors: indices, values and rows of each tensor, as ``sparse_allreduce`` takes them.
+        op: as there.
+        context: as there.
+
+    Returns:
+        The rows of each tensor, in their order.
+
+    Raises:
+        InvalidArgumentError: as ``sparse_allreduce``. The messages name the tensor, counted from 0.
+        MismatchError: as ``sparse_allreduce``, and another number of tensors; on all members.
+    """
+    on = _core if context is None else context
+    given = [_given(at, each) for at, each in enumerate(tensors)]
+    sums, contributors = on._grouped_sparse_allreduce([each.arguments for each in given], op)
+    return [each.rows(its, contributors) for each, its in zip(given, sums)]
+
+
+def sparse_allreduce_async(
+    indices: Any,
+    values: Any,
+    rows: int,
+    op: ReduceOp = ReduceOp.SUM,
+    *,
+    name: str | None = None,
+    context: Collectives | None = None,
+) -> Pending[SparseRows]:
+    """Starts a ``sparse_allreduce``, in program order or under a name. Under a name the rows are
+    always gathered, however many they are, and ``wait`` adds them. The arrays may change as soon as
+    this returns."""
+    on = _core if context is None else context
+    given = _Given(indices, values, rows, "sparse_allreduce_async")
+    work = on._sparse_allreduce_async(*given.arguments, op, name)
+    return Pending(work, lambda result: given.rows(result[:2], result[2]))
+
+
+class _Given:
+    """The rows that a program gives to a call."""
+
+    def __init__(self, indices: Any, values: Any, rows: int, call: str) -> None:
+        self._shape = Rows(values, call, "values").shape
+        width = max(math.prod(self._shape), 1)
+        if operator.index(rows) < 0:
+            raise InvalidArgumentError(f"{call}: a tensor of {rows} rows is none; give 0 or more")
+        self.arguments = (indices, values, width, operator.index(rows))
+
+    def rows(self, sums: Sequence[Any], contributors: Contributors) -> SparseRows:
+        """Indices and values of the result, as the program sees them."""
+        indices, values = sums
+        return SparseRows(indices, values.reshape((len(indices), *self._shape)), contributors)
+
+
+def _given(at: int, tensor: Sequence[Any]) -> _Given:
+    """Tensor ``at`` of a grouped_sparse_allreduce."""
+    call = "grouped_sparse_allreduce"
+    try:
+        indices, values, rows = tensor
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"{call}: tensor {at} is not its indices, its values and its number of rows"
+        ) from None
+    return _Given(indices, values, rows, call)

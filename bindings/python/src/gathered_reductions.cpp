@@ -1,10 +1,19 @@
 // Reductions that gather the contributions of all members: values with indices, and sparse rows.
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <elastic/minloc.hpp>
 #include <elastic/sparse_allreduce.hpp>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
 #include "given_op.hpp"
@@ -12,6 +21,7 @@
 #include "taken_result.hpp"
 #include "tensors.hpp"
 #include "waiting.hpp"
+#include "work.hpp"
 
 namespace elastic::python {
 
@@ -52,17 +62,74 @@ Contributors maxloc(Collectives& context, nb::handle values, nb::handle indices)
   return locate(context, &elastic::maxloc, "maxloc", values, indices);
 }
 
+/// Rows that Python gave. Keeps their arrays.
+class GivenRows {
+ public:
+  GivenRows(nb::handle indices, nb::handle values, std::size_t width, std::size_t rows,
+            const char* call)
+      : indices_(tensor_of(indices, Access::kRead, call, "indices")),
+        values_(tensor_of(values, Access::kRead, call, "values")),
+        view_{indices_of(indices_, call), values_.view, width, rows} {}
+
+  const SparseRowsView& view() const { return view_; }
+  /// Indices and values of the kinds that were given.
+  nb::tuple like_these(const SparseRows& sums) const {
+    return nb::make_tuple(
+        new_tensor_of(indices_, std::as_bytes(std::span<const std::int64_t>(sums.indices))).object,
+        new_tensor_of(values_, sums.values).object);
+  }
+
+ private:
+  Tensor indices_;
+  Tensor values_;
+  SparseRowsView view_;
+};
+
 nb::tuple sparse_allreduce(Collectives& context, nb::handle indices, nb::handle values,
                            std::size_t width, std::size_t rows, GivenOp given_op) {
   constexpr const char* kCall = "sparse_allreduce";
   const ReduceOp op = given_op.in(kCall);
-  const Tensor places = tensor_of(indices, Access::kRead, kCall, "indices");
-  const Tensor given = tensor_of(values, Access::kRead, kCall, "values");
-  const SparseRowsView view{indices_of(places, kCall), given.view, width, rows};
-  const SparseRows sums = waiting([&] { return elastic::sparse_allreduce(context, view, op); });
-  return nb::make_tuple(
-      new_tensor_of(places, std::as_bytes(std::span<const std::int64_t>(sums.indices))).object,
-      new_tensor_of(given, sums.values).object, sums.contributors);
+  const GivenRows given(indices, values, width, rows, kCall);
+  const SparseRows sums =
+      waiting([&] { return elastic::sparse_allreduce(context, given.view(), op); });
+  const nb::tuple made = given.like_these(sums);
+  return nb::make_tuple(made[0], made[1], sums.contributors);
+}
+
+/// Indices, values, width and rows of a tensor.
+using SeveralRows = std::vector<std::tuple<nb::object, nb::object, std::size_t, std::size_t>>;
+
+nb::tuple grouped_sparse_allreduce(Collectives& context, const SeveralRows& tensors,
+                                   GivenOp given_op) {
+  constexpr const char* kCall = "grouped_sparse_allreduce";
+  const ReduceOp op = given_op.in(kCall);
+  std::vector<GivenRows> given;
+  for (const auto& [indices, values, width, rows] : tensors) {
+    given.emplace_back(indices, values, width, rows, kCall);
+  }
+  std::vector<SparseRowsView> views;
+  for (const GivenRows& each : given) views.push_back(each.view());
+  const auto sums = waiting([&] { return elastic::grouped_sparse_allreduce(context, views, op); });
+  nb::list made;
+  for (std::size_t i = 0; i < sums.size(); ++i) made.append(given[i].like_these(sums[i]));
+  return nb::make_tuple(made, sums.front().contributors);
+}
+
+/// The rows are copied. The operation keeps the arrays to make others of their kind.
+PendingWork sparse_allreduce_async(Collectives& context, nb::handle indices, nb::handle values,
+                                   std::size_t width, std::size_t rows, GivenOp given_op,
+                                   const std::optional<std::string>& name) {
+  constexpr const char* kCall = "sparse_allreduce_async";
+  const ReduceOp op = given_op.in(kCall);
+  auto given = std::make_shared<GivenRows>(indices, values, width, rows, kCall);
+  PendingSparseRows pending = waiting([&] {
+    return name ? elastic::sparse_allreduce_async(context, *name, given->view(), op)
+                : elastic::sparse_allreduce_async(context, given->view(), op);
+  });
+  Work work = pending.work();
+  return PendingWork(std::move(work), {}, [given, pending = std::move(pending)] {
+    return given->like_these(waiting([&] { return pending.wait(); }));  // it is complete
+  });
 }
 
 }  // namespace
@@ -91,6 +158,10 @@ Raises:
          "As ``minloc``, with the greatest value of all members.");
   define(module, context, "_sparse_allreduce", &sparse_allreduce, arg("indices").none(),
          arg("values").none(), arg("width"), arg("rows"), arg("op"));
+  define(module, context, "_grouped_sparse_allreduce", &grouped_sparse_allreduce, arg("tensors"),
+         arg("op"));
+  define(module, context, "_sparse_allreduce_async", &sparse_allreduce_async, arg("indices").none(),
+         arg("values").none(), arg("width"), arg("rows"), arg("op"), arg("name").none());
 }
 
 }  // namespace elastic::python

@@ -119,7 +119,9 @@ void PendingWork::release_if_complete() {
 
 nb::object PendingWork::take_result() {
   if (!result_) return nb::none();
-  return std::exchange(result_, {})();
+  nb::object made = result_();  // where it throws, the next call throws the same
+  result_ = {};
+  return made;
 }
 
 void bind_work(nb::module_& module) {

@@ -121,6 +121,75 @@ def test_sparse_allreduce(job: Job) -> None:
     job(3, sparse_sums)
 
 
+def several_tensors() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    few = (np.array([rank, n]), np.array([[1.0, 2.0]] * 2), n + 1)
+    many = (np.arange(4), np.full((4, 3), rank, "i4"), 4)
+    first, second = elastic.grouped_sparse_allreduce(iter([few, many]))
+    assert first.indices.tolist() == list(range(n + 1))
+    assert first.values.tolist() == [[1, 2]] * n + [[n, 2 * n]]
+    assert second.indices.tolist() == [0, 1, 2, 3] and second.values.dtype == np.int32
+    assert (second.values == sum(range(n))).all() and second.values.shape == (4, 3)
+    assert len(first.contributors) == len(second.contributors) == n
+    bad: list[tuple[Any, str]] = [
+        ([], "give the rows of one tensor at least"),
+        ([few, few[:2]], "tensor 1 is not its indices, its values and its number of rows"),
+        ([few, None], "tensor 1 is not its indices"),
+        ([(*few[:2], -1)], "a tensor of -1 rows is none"),
+        ([few, (few[0], few[1][:1], 9)], "tensor 1: there are 2 indices and 2 values"),
+    ]
+    for tensors, text in bad:
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            elastic.grouped_sparse_allreduce(tensors)
+    with pytest.raises(elastic.InvalidArgumentError, match="index 9 of rank 1.* tensor 1"):
+        wrong = np.array([9 if rank == 1 else 0])
+        elastic.grouped_sparse_allreduce([few, (wrong, np.ones(1), 9)])
+    elastic.shutdown()
+
+
+def test_sparse_rows_of_several_tensors(job: Job) -> None:
+    job(3, several_tensors)
+
+
+def sparse_under_way() -> None:
+    """In program order, and under names that come in another order on each member."""
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    pair = elastic.group(elastic.GroupRule.ranks([0, 1]))
+    for context, members in ((None, n), (pair, 2)):
+        if rank >= members:
+            continue
+        names = ["a", "b", "c", None]
+        if rank == 1:
+            names = ["c", "a", "b", None]
+        pending = {}
+        for name in names:
+            indices, values = np.array([rank, n]), np.full((2, 2), 5.0)
+            pending[name] = elastic.sparse_allreduce_async(
+                indices, values, n + 1, name=name, context=context
+            )
+            values[:], indices[:] = -1, 0  # they were copied
+        elastic.wait_all(list(pending.values()))
+        for each in pending.values():
+            sums = each.wait()
+            assert each.wait() is sums
+            assert sums.indices.tolist() == [*range(members), n]
+            assert sums.values.tolist() == [[5, 5]] * members + [[5 * members] * 2]
+            assert len(sums.contributors) == members
+    for name in ("wrong", None):
+        wrong = elastic.sparse_allreduce_async(np.array([rank]), np.ones(1), 1, name=name)
+        for _ in range(2):
+            with pytest.raises(elastic.InvalidArgumentError, match="index 1 of rank 1"):
+                wrong.wait()
+    assert elastic.allreduce(1) == n  # the job goes on
+    elastic.shutdown()
+
+
+def test_sparse_allreduce_async(job: Job) -> None:
+    job(3, sparse_under_way)
+
+
 def sums_of_many_rows() -> None:
     """Few rows and many, which travel in other forms, beside a model in NumPy."""
     elastic.init()

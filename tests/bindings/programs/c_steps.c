@@ -58,6 +58,13 @@ static elastic_code take_rows(void* user, const int64_t* indices, const void* va
   }
   return ELASTIC_OK;
 }
+/* One more call, with the right rows. */
+static elastic_code count_call(void* user, const int64_t* indices, const void* values,
+                               size_t count) {
+  size_t taken = 0;
+  ++*(size_t*)user;
+  return take_rows(&taken, indices, values, count);
+}
 static elastic_code take_none(void* user, const int64_t* indices, const void* values,
                               size_t count) {
   (void)user;
@@ -65,6 +72,40 @@ static elastic_code take_none(void* user, const int64_t* indices, const void* va
   (void)values;
   (void)count;
   return ELASTIC_CALLBACK_FAILED;
+}
+
+/* Several tensors in one operation, and operations under way. */
+static void several_sparse_rows(const elastic_sparse_rows* rows) {
+  const elastic_sparse_rows both[2] = {*rows, *rows};
+  elastic_sparse_rows wrong = *rows;
+  elastic_work* works[2];
+  elastic_work* barrier = NULL;
+  size_t calls = 0, count = 0;
+  CALL(elastic_grouped_sparse_allreduce(NULL, both, 2, ELASTIC_SUM, count_call, &calls, NULL));
+  CHECK(calls == 2);
+  CHECK(elastic_grouped_sparse_allreduce(NULL, NULL, 0, ELASTIC_SUM, count_call, &calls, NULL) ==
+        ELASTIC_INVALID_ARGUMENT);
+  CALL(elastic_sparse_allreduce_async(NULL, NULL, rows, ELASTIC_SUM, works));
+  CALL(elastic_sparse_allreduce_async(NULL, "rows", rows, ELASTIC_SUM, works + 1));
+  for (int i = 0; i < 2; ++i) {
+    CALL(elastic_work_wait(works[i], NULL));
+    CALL(elastic_work_rows(works[i], take_rows, &count));
+    CHECK(count == size);
+    CHECK(elastic_work_rows(works[i], take_none, NULL) == ELASTIC_CALLBACK_FAILED);
+    CHECK(elastic_work_blocks(works[i], &count, NULL, 0) == ELASTIC_INVALID_ARGUMENT);
+    elastic_work_destroy(works[i]);
+  }
+  CALL(elastic_barrier_async(NULL, NULL, &barrier));
+  CALL(elastic_work_wait(barrier, NULL));
+  CHECK(elastic_work_rows(barrier, take_rows, &count) == ELASTIC_INVALID_ARGUMENT);
+  CHECK(strstr(elastic_last_error(), "elastic_work_rows: this operation has no such") != NULL);
+  elastic_work_destroy(barrier);
+  wrong.rows = size - 1;
+  CALL(elastic_sparse_allreduce_async(NULL, "wrong rows", &wrong, ELASTIC_SUM, works));
+  CALL(elastic_work_wait(works[0], NULL));
+  CHECK(elastic_work_rows(works[0], take_rows, &count) == ELASTIC_INVALID_ARGUMENT);
+  CHECK(strstr(elastic_last_error(), "is no row; the tensor has") != NULL);
+  elastic_work_destroy(works[0]);
 }
 
 static void sparse_rows(void) {
@@ -76,6 +117,7 @@ static void sparse_rows(void) {
   CHECK(count == size);
   CHECK(elastic_sparse_allreduce(NULL, &rows, ELASTIC_SUM, take_none, NULL, NULL) ==
         ELASTIC_CALLBACK_FAILED);
+  several_sparse_rows(&rows);
   rows.rows = size - 1;
   CHECK(elastic_sparse_allreduce(NULL, &rows, ELASTIC_SUM, take_rows, &count, NULL) ==
         ELASTIC_INVALID_ARGUMENT);
