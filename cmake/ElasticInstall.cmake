@@ -42,6 +42,8 @@ foreach(name ${ELASTIC_MODULES})
   install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name})
 endforeach()
 install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/timeline_merge DESTINATION ${CMAKE_INSTALL_BINDIR}
+        RENAME elastic-timeline-merge COMPONENT programs)
 if(TARGET elastic-bench)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/collectives/model/networks
           DESTINATION ${CMAKE_INSTALL_DATADIR}/elastic COMPONENT programs)

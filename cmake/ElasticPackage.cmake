@@ -32,7 +32,7 @@ elastic_package(library ${elastic_library} "Allreduce for trainers on machines t
 elastic_package(development libelastic-dev "Headers of elastic, for CMake and pkg-config"
                 DEPENDS ${elastic_same_library} SECTION libdevel)
 elastic_package(programs elastic "elasticrun and the rendezvous server"
-                DEPENDS ${elastic_same_library} SECTION net)
+                DEPENDS "${elastic_same_library}, python3" SECTION net)
 foreach(name ${ELASTIC_MODULES})
   elastic_package(${name} ${elastic_library}-${name} "elastic's backend ${name}"
                   DEPENDS ${elastic_same_library})

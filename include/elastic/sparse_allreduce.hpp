@@ -55,7 +55,8 @@ enum class SparseForm : std::uint8_t {
 ///
 /// The bits are the same on all ranks. Gathered rows with the same index are added in rank order,
 /// and those of one member in its order. An allreduce has another order, so that sums of floats may
-/// be rounded in another way, and adds 0.0 to them, so that -0.0 becomes 0.0.
+/// be rounded in another way, and adds 0.0 to them for a member that does not give the row, so that
+/// -0.0 may become 0.0.
 /// \returns the rows, the same on all members.
 /// \throws Error as Context::allgather; also kMismatch, on all members, for another width, type,
 ///   number of rows, operation or form on one of them; kInvalidArgument, on all members, for an

@@ -148,8 +148,8 @@ std::string Supervision::when_joinable() const {
   if (any_worker_finished()) {
     return "; to be started again if the job goes on: a worker has said that it is at its end";
   }
-  return "; to be started again when a worker can join: no worker is in elastic::run, yet or any "
-         "more, the job is at its end, or the disk of the server's journal is full";
+  return "; to be started again when a worker can join: the program has not come to elastic::run, "
+         "or has left it (or else the disk of the server's journal is full)";
 }
 
 std::string Supervision::without_restarts() const {

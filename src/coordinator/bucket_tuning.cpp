@@ -145,11 +145,14 @@ void BucketTuning::judge() {
     candidate.insert(candidate.end(), turn.candidate.begin(), turn.candidate.end());
   }
   const bool wins = faster && median(candidate) < (1 - kGain) * median(best);
+  const char* const verdict = wins     ? "taken"
+                              : faster ? "not taken, as it gains too little"
+                                       : "not taken, as it is not faster in each turn";
   log_.push_back(
       fmt::format("autotune: with buckets of {} a step of {} ranks takes {:.3f} ms, with {} it "
                   "takes {:.3f} ms: {}",
                   size_text(*candidate_), ranks_, 1e3 * median(candidate), size_text(found_.best),
-                  1e3 * median(best), wins ? "taken" : "not taken"));
+                  1e3 * median(best), verdict));
   if (wins) {
     found_.best = *candidate_;
     found_.turned = true;  // the size before it has lost in the other direction

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kMarkDigits = 8;
 constexpr std::size_t kWorkersDigits = 16;
 constexpr std::string_view kMessage = "message from ";
+constexpr std::string_view kTo = " to ";
 constexpr std::string_view kTag = ", tag ";
 constexpr std::string_view kNumber = ", #";
 constexpr char kBeforeName = ':';
@@ -45,16 +46,22 @@ std::optional<Parts> parts_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// "#1 with tag 7"; empty if this is no name of a message.
+/// "#1 with tag 7 from worker 0123456789abcdef to worker 123456789abcdef0"; empty if this is no
+/// name of a message.
 std::string message_of(std::string_view name) {
   const std::size_t tag = name.rfind(kTag);
   const std::size_t number = name.rfind(kNumber);
-  const bool begins = name.starts_with(kMessage) && name.size() > kMessage.size() + 16 &&
-                      are_digits(name.substr(kMessage.size(), 16));
+  constexpr std::size_t kId = 16;
+  constexpr std::size_t kReceiverAt = kMessage.size() + kId + kTo.size();
+  const bool begins = name.starts_with(kMessage) && name.size() > kReceiverAt + kId &&
+                      are_digits(name.substr(kMessage.size(), kId)) &&
+                      name.substr(kMessage.size() + kId).starts_with(kTo);
   if (!begins || tag == std::string_view::npos || number == std::string_view::npos || number < tag)
     return {};
   const std::size_t begin = tag + kTag.size();
-  return fmt::format("{} with tag {}", name.substr(number + 2), name.substr(begin, number - begin));
+  return fmt::format("{} with tag {} from worker {} to worker {}", name.substr(number + 2),
+                     name.substr(begin, number - begin), name.substr(kMessage.size(), kId),
+                     name.substr(kReceiverAt, kId));
 }
 
 }  // namespace
@@ -73,7 +80,7 @@ std::string name_in_group(std::string_view prefix, std::uint64_t number) {
 
 std::string message_name(std::uint64_t from, std::uint64_t to, std::string_view mark, int tag,
                          std::uint64_t number) {
-  return fmt::format("{}{:016x} to {:016x}{}{}{}{}{}{}", kMessage, from, to,
+  return fmt::format("{}{:016x}{}{:016x}{}{}{}{}{}{}", kMessage, from, kTo, to,
                      mark.empty() ? "" : " in ", mark, kTag, tag, kNumber, number);
 }
 

@@ -10,14 +10,9 @@
 
 namespace elastic::coordinator {
 
-namespace {
-
-/// "in the group of ranks 0, 2 and 5"
-std::string describe(const GroupCall& group) {
-  return "in the group of " + rank_list({group.ranks.begin(), group.ranks.end()});
+std::string describe_group(const std::vector<int>& ranks) {
+  return "in the group of " + rank_list({ranks.begin(), ranks.end()}) + ", numbered from 0";
 }
-
-}  // namespace
 
 std::vector<int> ranks_among(const Members& members, const std::vector<WorkerId>& workers) {
   std::vector<int> ranks;
@@ -90,7 +85,7 @@ void GroupOperation::unpack(const Members& /*members*/, const collectives::Paylo
   outcome_->error = refused_;
   if (!refused_.ok()) return;
   if (payload.group && !payload.group->error.ok()) {
-    outcome_->error = payload.group->error.within(describe(group_) + ", numbered from 0");
+    outcome_->error = payload.group->error.within(describe_group(group_.ranks));
     return;
   }
   theirs_->unpack(members_, payload);

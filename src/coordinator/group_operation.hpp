@@ -25,6 +25,9 @@ struct GroupOutcome {
 };
 
 /// The ranks of those workers that are members, ascending.
+/// "in the group of ranks 0, 2 and 5, numbered from 0"
+std::string describe_group(const std::vector<int>& ranks);
+
 std::vector<int> ranks_among(const Members& members, const std::vector<WorkerId>& workers);
 
 /// The members of a group as a view of their own, in which its ranks are numbered from 0.

@@ -1,6 +1,7 @@
 #include "coordinator/group_orders.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "coordinator/group_names.hpp"
@@ -40,9 +41,11 @@ Result<std::optional<RunInGroup>> GroupOrders::submitted(RankRange from, GroupRe
     call.first = std::move(request);
     call.first_rank = rank;
   } else if (call.mismatch.empty() && !(call.first == request)) {
-    call.mismatch = "call " + user_name(name) + ": rank " + std::to_string(call.first_rank) +
-                    " submitted " + describe(call.first) + "; rank " + std::to_string(rank) +
-                    " submitted " + describe(request);
+    const std::uint8_t kind = call.first.request.kind;
+    call.mismatch =
+        (kind == request.request.kind ? describe_call(kind, name) : "call " + user_name(name)) +
+        ": rank " + std::to_string(call.first_rank) + " submitted " + describe(call.first) +
+        "; rank " + std::to_string(rank) + " submitted " + describe(request);
   }
   for (int each = from.first; each < from.end(); ++each) {
     const bool in_group = std::ranges::binary_search(call.first.ranks, each);

@@ -29,7 +29,8 @@ std::string name_of_kind(std::uint8_t kind) {
                                         "message",
                                         "join",
                                         "call without a name",
-                                        "exscan"};
+                                        "exscan",
+                                        "sparse_allreduce"};
   return kind < kNames.size() ? kNames[kind] : "call of kind " + std::to_string(kind);
 }
 
@@ -111,7 +112,7 @@ std::string describe(const TensorRequest& request) {
   constexpr std::size_t kShown = 8;
   std::string text = name_of_kind(request.kind);
   if (request.kind == kBarrierRequest || request.kind == kJoinRequest ||
-      request.kind == kUnnamedRequest) {
+      request.kind == kUnnamedRequest || request.kind == kSparseRequest) {
     return text;
   }
   if (may_differ_in_count(request.kind) && request.tensors.size() == 1) {

@@ -29,6 +29,7 @@ enum RequestKind : std::uint8_t {
   kJoinRequest,
   kUnnamedRequest,  ///< of a group, whose ranks compare their calls themselves
   kExscanRequest,
+  kSparseRequest,  ///< an allgather of rows
 };
 
 /// Whether calls of this kind go on without the ranks that have joined: a neutral element stands

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/status.hpp"
@@ -43,6 +44,9 @@ class CallScope {
   virtual Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) = 0;
   /// Starts a call without a name, in program order.
   virtual Work queue(const char* call, std::function<Contributors()> make) = 0;
+  /// The meaning of ranks in the text of an error, to begin it with: "in the group of ranks 0 and
+  /// 2, numbered from 0"; empty where they are those of the job.
+  virtual std::string where() const = 0;
   virtual OwnedBlocks own(const BlocksView& blocks) const = 0;
   /// See OperationRunner.
   virtual Status leave_without_result(const Status& why) = 0;
@@ -52,6 +56,12 @@ class CallScope {
   virtual Work receive(const TensorView& out, const Root& peer, int tag, CudaStream stream,
                        const std::shared_ptr<ReceivedMessage>& result) = 0;
 };
+
+/// The error that the members found by themselves, with the meaning of its ranks
+/// (CallScope::where).
+inline Status found_at(const std::string& where, const Status& found) {
+  return where.empty() ? found : found.within(where);
+}
 
 /// Keeps the scope of a Context for the time of one expression (detail::ProcessOwned::Use).
 class ScopeUse {

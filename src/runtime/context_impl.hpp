@@ -79,6 +79,7 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   Result<Contributors> run(coordinator::Operation& operation) override;
   Result<Contributors> run(const coordinator::SmallAttempt& small,
                            const MakeOperation& make) override;
+  std::string where() const override { return {}; }
   Status leave_without_result(const Status& why) override {
     return present_.load()->leave_without_result(why);
   }

@@ -21,6 +21,7 @@
 #include "base/unique_fd.hpp"
 #include "base/wall_clock.hpp"
 #include "collectives/transport/frame.hpp"
+#include "coordinator/group_names.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 
 namespace elastic::runtime {
@@ -125,7 +126,7 @@ Result<std::string> FlightLog::folder() const {
 /// The first of the named tensors under way, which may not have come to an operation yet.
 std::string FlightLog::first_tensor() const {
   const auto calls = calls_.present_calls(*lanes_[0], *lanes_[1], nullptr);
-  return calls ? calls->back().tensor : std::string();
+  return calls ? coordinator::row_name(calls->back().tensor) : std::string();
 }
 
 /// One operation a line, so that grep finds them.

@@ -81,15 +81,23 @@ std::shared_ptr<const Members> Group::Impl::present() const {
   return membership_.present(*view->members);
 }
 
+std::string Group::Impl::where() const {
+  const auto view = job_.view();
+  if (!view) return {};
+  const auto workers = present()->contributors().workers();
+  return coordinator::describe_group(
+      coordinator::ranks_among(*view->members, {workers.begin(), workers.end()}));
+}
+
 std::shared_ptr<const Members> Group::Impl::members() const {
   (void)job_.members();
   auto members = present();
   if (members->rank < 0) {
-    throw Error(ErrorCode::kInvalidArgument, "this worker, rank " +
-                                                 std::to_string(job_.members()->rank) +
-                                                 " of the job, is not in the group '" + name_ +
-                                                 "', whose collectives are for its " +
-                                                 std::to_string(members->size()) + " members");
+    throw Error(ErrorCode::kInvalidArgument,
+                "this worker, rank " + std::to_string(job_.members()->rank) +
+                    " of the job, is not in the group '" + name_ +
+                    "', whose collectives are for its " + std::to_string(members->size()) +
+                    (members->size() == 1 ? " member" : " members"));
   }
   return members;
 }

@@ -61,6 +61,7 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
               const TensorView& out, ReduceOp op) override;
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
+  std::string where() const override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
   Work send(const ConstTensorView& data, const Root& peer, int tag, CudaStream stream) override {
     return job_.send(mark_, *members(), data, peer, tag, stream);

@@ -86,8 +86,9 @@ GroupRule GroupRule::every(int step, int first) {
 }
 
 GroupRule GroupRule::ranks(std::vector<int> ranks) {
+  if (ranks.empty()) refuse("GroupRule::ranks: there is no rank; give one at least");
   std::ranges::sort(ranks);
-  if (!ranks.empty() && ranks.front() < 0) {
+  if (ranks.front() < 0) {
     refuse("GroupRule::ranks: " + std::to_string(ranks.front()) + " is no rank");
   }
   if (const auto twice = std::ranges::adjacent_find(ranks); twice != ranks.end()) {
@@ -104,6 +105,7 @@ GroupRule GroupRule::ranks(std::vector<int> ranks) {
 }
 
 GroupRule GroupRule::workers(std::vector<WorkerId> workers) {
+  if (workers.empty()) refuse("GroupRule::workers: there is no worker; give one at least");
   std::string name = "workers";
   for (const WorkerId id : std::set(workers.begin(), workers.end())) {
     name += " " + std::to_string(id);

@@ -10,6 +10,8 @@
 #include "base/gathered_calls.hpp"
 #include "collectives/kernels/extreme.hpp"
 #include "elastic/error.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/scope_of.hpp"
 #include "runtime/tensor_check.hpp"
 
 namespace elastic {
@@ -84,6 +86,7 @@ void combine(std::span<const std::byte> blocks, std::size_t block_bytes, Extreme
 void check(Extreme extreme, const TensorView& values, std::span<const std::int64_t> indices) {
   const char* const call = name_of(extreme);
   runtime::check_host(values, call);
+  runtime::check_indices(indices, call);
   if (values.count == indices.size()) return;
   throw Error(ErrorCode::kInvalidArgument,
               std::string(call) + ": there are " + std::to_string(values.count) + " values and " +
@@ -108,8 +111,10 @@ Contributors locate(Collectives& members, Extreme extreme, const TensorView& val
       },
       {}, kLocationCall.row);
   if (difference) {
-    throw Error(ErrorCode::kMismatch,
-                *difference + ": give as many values of one type on all members, to one call");
+    const Status differs(
+        Code::kMismatch,
+        *difference + ": give as many values of one type on all members, to one call");
+    runtime::raise(runtime::found_at(runtime::ScopeOf::get(members)->where(), differs));
   }
   return contributors;
 }

@@ -1,10 +1,13 @@
 // The asynchronous collectives with a name that are no allreduces: the coordinator's thread runs
 // them when all ranks have submitted the name.
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/gathered_calls.hpp"
 #include "base/in_callback.hpp"
 #include "coordinator/block_operations.hpp"
 #include "coordinator/reduction_operations.hpp"
@@ -97,6 +100,12 @@ std::unique_ptr<Operation> alltoall_of(const runtime::OwnedBlocks& owned,
                                                           blocks.row, std::move(take));
 }
 
+/// The kind of an allgather of such rows.
+coordinator::RequestKind kind_of_gather(std::span<const std::size_t> row) {
+  return std::ranges::equal(row, kSparseRowsCall.row) ? coordinator::kSparseRequest
+                                                      : coordinator::kAllgatherRequest;
+}
+
 }  // namespace
 
 Work AsyncCollectives::allreduce_async(std::string_view name, ConstTensorView in, TensorView out,
@@ -122,7 +131,7 @@ Work AsyncCollectives::allgather_async(std::string_view name, ConstTensorView bl
   runtime::check(block, "allgather_async");
   return scope()->submit(
       "allgather_async", block,
-      {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
+      {request(name, kind_of_gather(row), block.dtype, 0),
        [block, take = guarded(std::move(take), "the function given to allgather_async"),
         row = Row(row.begin(), row.end())](const Members& /*members*/) {
          return std::make_unique<coordinator::AllgatherOperation>(block, take, row);

@@ -147,7 +147,8 @@ std::vector<SparseRows> sum_rows(Collectives& members, std::span<const SparseRow
     sums = runtime::goes_dense(by_rank) ? sum_dense(members, mine, tensors)
                                         : sum_gathered(members, mine, tensors, by_rank);
   });
-  runtime::raise_if(wrong);
+  if (!wrong.ok())
+    runtime::raise(runtime::found_at(runtime::ScopeOf::get(members)->where(), wrong));
   return sums;
 }
 
@@ -177,11 +178,12 @@ struct NamedRows {
   std::vector<std::byte> block;
   std::vector<std::byte> all;
   std::vector<std::size_t> sizes;
+  std::string where;  ///< see CallScope
 };
 
 SparseRows sum_named(NamedRows& rows, const Contributors& contributors) {
   const SparseBlocks blocks(rows.all, rows.sizes);
-  runtime::raise_if(runtime::check_offers(blocks.offers()));
+  runtime::raise_if(runtime::found_at(rows.where, runtime::check_offers(blocks.offers())));
   std::vector<SparseRows> sums = blocks.sums();
   conclude(sums, blocks.offers().front(), contributors);
   rows = {};
@@ -211,21 +213,21 @@ SparseRows PendingSparseRows::result(bool is_ending) const {
 
 SparseRows sparse_allreduce(Collectives& members, const SparseRowsView& rows, ReduceOp op,
                             SparseForm form) {
-  runtime::check_rows({&rows, 1}, op, "sparse_allreduce");
+  runtime::check_rows({&rows, 1}, op, form, "sparse_allreduce");
   return std::move(sum_rows(members, {&rows, 1}, op, form).front());
 }
 
 std::vector<SparseRows> grouped_sparse_allreduce(Collectives& members,
                                                  std::span<const SparseRowsView> tensors,
                                                  ReduceOp op, SparseForm form) {
-  runtime::check_rows(tensors, op, "grouped_sparse_allreduce");
+  runtime::check_rows(tensors, op, form, "grouped_sparse_allreduce");
   return sum_rows(members, tensors, op, form);
 }
 
 PendingSparseRows sparse_allreduce_async(Collectives& members, const SparseRowsView& rows,
                                          ReduceOp op, SparseForm form) {
   constexpr const char* kCall = "sparse_allreduce_async";
-  runtime::check_rows({&rows, 1}, op, kCall);
+  runtime::check_rows({&rows, 1}, op, form, kCall);
   const auto sums = std::make_shared<SparseRows>();
   Work work = runtime::ScopeOf::get(members)->queue(
       kCall, [&members, owned = OwnedRows(rows), op, form, sums] {
@@ -238,8 +240,14 @@ PendingSparseRows sparse_allreduce_async(Collectives& members, const SparseRowsV
 
 PendingSparseRows sparse_allreduce_async(Collectives& members, std::string_view name,
                                          const SparseRowsView& rows, ReduceOp op) {
-  runtime::check_rows({&rows, 1}, op, "sparse_allreduce_async");
+  constexpr const char* kCall = "sparse_allreduce_async";
+  runtime::check_rows({&rows, 1}, op, SparseForm::kGathered, kCall);
+  if (name.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(kCall) + ": a named call needs a name that is not empty");
+  }
   const auto named = std::make_shared<NamedRows>();
+  named->where = runtime::ScopeOf::get(members)->where();
   const SparseOffers offers = runtime::offers_of({&rows, 1}, op, SparseForm::kGathered);
   named->block = runtime::pack_rows(offers, {&rows, 1});
   Work work = members.allgather_async(

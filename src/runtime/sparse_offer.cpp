@@ -67,7 +67,7 @@ std::optional<std::string> find_fault(std::span<const SparseOffers> by_rank) {
       return "sparse_allreduce: index " + std::to_string(offer.fault) + " of rank " +
              std::to_string(rank) + ", at place " + std::to_string(offer.fault_at) +
              ", is no row; " + which + " has " + std::to_string(offer.rows) +
-             ": this call is done, without a result on all members";
+             ": this call is done, and no member has a result";
     }
   }
   return std::nullopt;
@@ -86,7 +86,8 @@ std::optional<std::string> find_impossible(const SparseOffers& offers) {
 
 }  // namespace
 
-void check_rows(std::span<const SparseRowsView> tensors, ReduceOp op, const char* call) {
+void check_rows(std::span<const SparseRowsView> tensors, ReduceOp op, SparseForm form,
+                const char* call) {
   const auto refuse = [](const std::string& where, const std::string& why) {
     throw Error(ErrorCode::kInvalidArgument, where + ": " + why);
   };
@@ -94,11 +95,15 @@ void check_rows(std::span<const SparseRowsView> tensors, ReduceOp op, const char
   if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
     refuse(call, "rows are summed or averaged only");
   }
+  if (form > SparseForm::kDense) {
+    refuse(call, "there is no form " + std::to_string(static_cast<int>(form)));
+  }
   for (std::size_t at = 0; at < tensors.size(); ++at) {
     const SparseRowsView& rows = tensors[at];
     std::string where = call;
     if (tensors.size() > 1) where += ", tensor " + std::to_string(at);
     check_host(rows.values, where.c_str());
+    check_indices(rows.indices, where);
     check(op, rows.values.dtype, where.c_str());
     if (rows.width > 0 && rows.values.count % rows.width == 0 &&
         rows.values.count / rows.width == rows.indices.size()) {

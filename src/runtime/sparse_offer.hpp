@@ -43,8 +43,10 @@ static_assert(sizeof(SparseOffer) == 48);
 using SparseOffers = std::vector<SparseOffer>;
 
 /// Throws Error(kInvalidArgument) for rows that are not as many as indices and width say, for rows
-/// outside of host memory, and for a reduction that rows do not have. `call`: see messages.
-void check_rows(std::span<const SparseRowsView> tensors, ReduceOp op, const char* call);
+/// outside of host memory, and for a reduction or a form that rows do not have. `call`: see
+/// messages.
+void check_rows(std::span<const SparseRowsView> tensors, ReduceOp op, SparseForm form,
+                const char* call);
 
 SparseOffers offers_of(std::span<const SparseRowsView> tensors, ReduceOp op, SparseForm form);
 

@@ -165,6 +165,11 @@ void check_host(const ConstTensorView& tensor, const char* what) {
                   std::to_string(tensor.device.index) + ": copy it to the host before the call");
 }
 
+void check_indices(std::span<const std::int64_t> indices, const std::string& call) {
+  if (indices.data() != nullptr || indices.empty()) return;
+  invalid(call + ": " + std::to_string(indices.size()) + " indices lie at a null pointer");
+}
+
 void check(const CastTensor& tensor, ReduceOp op) {
   check(tensor.data, "cast_allreduce");
   const DType dtype = tensor.data.dtype;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
+#include <string>
 
 #include "collectives/device/placement.hpp"
 #include "elastic/compression.hpp"
@@ -45,6 +47,9 @@ void check_same_device(const ConstTensorView& input, const ConstTensorView& outp
 
 /// As `check`, and throws for a tensor outside of host memory, on behalf of `what`.
 void check_host(const ConstTensorView& tensor, const char* what);
+
+/// Throws Error(kInvalidArgument) for indices at a null pointer.
+void check_indices(std::span<const std::int64_t> indices, const std::string& call);
 
 /// As `check`, and throws for a tensor that cannot be cast to its wire dtype.
 void check(const CastTensor& tensor, ReduceOp op);

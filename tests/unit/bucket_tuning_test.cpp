@@ -90,7 +90,7 @@ TEST(BucketTuning, SaysWhatItTried) {
       ElementsAre(HasSubstr("buckets of 4 MiB a step of 4 ranks takes 100.000 ms, with 16 MiB "
                             "it takes 120.000 ms: taken"),
                   HasSubstr("1 MiB a step of 4 ranks takes 120.000 ms, with 4 MiB it takes "
-                            "100.000 ms: not taken"),
+                            "100.000 ms: not taken, as it is not faster in each turn"),
                   HasSubstr("buckets of 4 MiB stay for 4 ranks")));
   EXPECT_THAT(program.tuning().take_log(), IsEmpty());
 }

@@ -28,8 +28,10 @@ TEST(GroupNamesTest, MayHaveAnyCharacters) {
 }
 
 TEST(GroupNamesTest, OfMessagesHaveTheirTagAndNumber) {
-  EXPECT_EQ(user_name(message_name(1, ~0ULL, "", -3, 2)), "#2 with tag -3");
-  EXPECT_EQ(user_name(message_name(1, 2, "a, tag 1, #9~0123abcd", 5, 1)), "#1 with tag 5");
+  EXPECT_EQ(user_name(message_name(1, ~0ULL, "", -3, 2)),
+            "#2 with tag -3 from worker 0000000000000001 to worker ffffffffffffffff");
+  EXPECT_EQ(user_name(message_name(1, 2, "a, tag 1, #9~0123abcd", 5, 1)),
+            "#1 with tag 5 from worker 0000000000000001 to worker 0000000000000002");
   EXPECT_EQ(user_name("message from home, tag 1, #1"), "'message from home, tag 1, #1'");
 }
 
@@ -49,7 +51,8 @@ TEST(GroupNamesTest, GoWithTheKindOfTheCall) {
   EXPECT_EQ(describe_call(kAlltoallRequest, name_in_group(prefix, "x")),
             "named alltoall 'x' of the group 'odd'");
   EXPECT_EQ(describe_call(kUnnamedRequest, name_in_group(prefix, 3)), "call #3 of the group 'odd'");
-  EXPECT_EQ(describe_call(kMessageRequest, message_name(1, 2, "", 7, 1)), "message #1 with tag 7");
+  EXPECT_EQ(describe_call(kMessageRequest, message_name(1, 2, "", 7, 1)),
+            "message #1 with tag 7 from worker 0000000000000001 to worker 0000000000000002");
 }
 
 TEST(GroupNamesTest, CallsWhoseCountsMayDifferHaveNone) {
@@ -57,6 +60,7 @@ TEST(GroupNamesTest, CallsWhoseCountsMayDifferHaveNone) {
     return describe(TensorRequest{"x", kind, ReduceOp::kSum, {{DType::kF32, 0}}});
   };
   EXPECT_EQ(text(kAllgatherRequest), "allgather of f32");
+  EXPECT_EQ(text(kSparseRequest), "sparse_allreduce");
   EXPECT_EQ(text(kAlltoallRequest), "alltoall of f32");
   EXPECT_EQ(text(kGatherRequest), "gather of f32");
   EXPECT_EQ(text(kScatterRequest), "scatter of f32");

@@ -35,9 +35,11 @@ TEST(GroupOrdersTest, NamesTwoRanksThatDiffer) {
   EXPECT_FALSE(leader.submitted({2}, call_of({0, 1, 2}, sum, 4)).value());
   const auto order = leader.submitted({1}, call_of({0, 1, 2}, sum)).value();
   ASSERT_TRUE(order);
-  EXPECT_EQ(order->mismatch,
-            "call 'sum' of the group 'per host': rank 0 submitted allreduce of 3 f32, sum, for "
-            "ranks 0-2; rank 2 submitted allreduce of 4 f32, sum, for ranks 0-2");
+  EXPECT_EQ(
+      order->mismatch,
+      "named allreduce 'sum' of the group 'per host': rank 0 submitted allreduce of 3 f32, sum, "
+      "for "
+      "ranks 0-2; rank 2 submitted allreduce of 4 f32, sum, for ranks 0-2");
 }
 
 TEST(GroupOrdersTest, WaitsForNoRankThatHasJoined) {

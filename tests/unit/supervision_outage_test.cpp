@@ -100,8 +100,8 @@ TEST(SupervisionOutage, SaysWhatKeepsAWorkerFromJoiningWhereThatIsKnown) {
   World unknown = running;
   unknown.happens(WorkerExited{1, kKilled, kNotJoinable});
   EXPECT_THAT(said(unknown),
-              HasSubstr("no worker is in elastic::run, yet or any more, the job is at "
-                        "its end, or the disk of the server's journal is full\n"));
+              HasSubstr("the program has not come to elastic::run, or has left it (or else the "
+                        "disk of the server's journal is full)\n"));
 }
 
 /// The server answers the question about the worker as soon as it is back.

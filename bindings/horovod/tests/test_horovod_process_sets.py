@@ -66,8 +66,8 @@ def numbers_and_mistakes() -> None:
         ([0], "a process set of the ranks .0. already"),
         (range(n), "already"),  # the global one
         (first, "is there already"),
-        ([0, n], f"are no ranks; there are {n}"),
-        ([], "are no ranks"),
+        ([0, n], f"are not all ranks; there are {n}"),
+        ([], "are not all ranks"),
         ([1, 1], "there twice"),
         ([0.5], "a list of ranks"),
         (object(), "communicators of MPI are not taken"),

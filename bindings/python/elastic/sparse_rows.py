@@ -44,8 +44,8 @@ def sparse_allreduce(
 
     Args:
         indices: the rows that this member gives, an array of int64; one may come several times.
-        values: a contiguous array in host memory of shape ``(len(indices), ...)``. The shape of a
-            row and the element type are the same on all members.
+        values: a contiguous array in host memory of shape ``(len(indices), ...)``. The number
+            of elements of a row and their type are the same on all members.
         rows: the rows of the whole tensor: each index is less. The same on all members.
         op: ReduceOp.SUM, or AVERAGE, which divides by the number of workers that contributed.
         context: the Context or the Group whose members make the call; without, those of the
@@ -54,7 +54,8 @@ def sparse_allreduce(
     Raises:
         InvalidArgumentError: an index is no row, which the message names with its rank; on all
             members. Or the values are not as many rows as the indices; on this member.
-        MismatchError: another shape of rows, element type or number of rows; on all members.
+        MismatchError: another number of elements in a row, element type or number of rows; on all
+            members. Shapes with as many elements count as the same.
     """
     on = _core if context is None else context
     given = _Given(indices, values, rows, "sparse_allreduce")
@@ -112,8 +113,8 @@ class _Given:
 
     def __init__(self, indices: Any, values: Any, rows: int, call: str) -> None:
         self._shape = Rows(values, call, "values").shape
-        width = max(math.prod(self._shape), 1)
-        if operator.index(rows) < 0:
+        width = math.prod(self._shape)
+        if not 0 <= operator.index(rows) < 2**63:
             raise InvalidArgumentError(f"{call}: a tensor of {rows} rows is none; give 0 or more")
         self.arguments = (indices, values, width, operator.index(rows))
 

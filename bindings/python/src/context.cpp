@@ -97,7 +97,8 @@ Raises:
               "The rank, among the contributors, that called ``join`` last.")
       .def_ro("contributors", &JoinOutcome::contributors, "The workers that have joined.")
       .def("__repr__", [](const JoinOutcome& outcome) {
-        return "JoinOutcome(last_rank=" + std::to_string(outcome.last_rank) + ")";
+        return "<elastic.JoinOutcome: last rank " + std::to_string(outcome.last_rank) + " of " +
+               std::to_string(outcome.contributors.size()) + " workers>";
       });
   define(module, context, "join", &join,
          R"(Says that this worker has no more data, and waits until all members have said so.

@@ -48,8 +48,8 @@ using Locate = Contributors (*)(Collectives&, TensorView, std::span<std::int64_t
 
 Contributors locate(Collectives& context, Locate call, const char* name, nb::handle values,
                     nb::handle indices) {
-  const Tensor kept_values = tensor_of(values, Access::kWrite, name, "values");
-  const Tensor kept_indices = tensor_of(indices, Access::kWrite, name, "indices");
+  const Tensor kept_values = tensor_of(values, Access::kWrite, name, "array of values");
+  const Tensor kept_indices = tensor_of(indices, Access::kWrite, name, "array of indices");
   const auto places = indices_of(kept_indices, name);
   return waiting([&] { return call(context, kept_values.view, places); });
 }
@@ -67,8 +67,8 @@ class GivenRows {
  public:
   GivenRows(nb::handle indices, nb::handle values, std::size_t width, std::size_t rows,
             const char* call)
-      : indices_(tensor_of(indices, Access::kRead, call, "indices")),
-        values_(tensor_of(values, Access::kRead, call, "values")),
+      : indices_(tensor_of(indices, Access::kRead, call, "array of indices")),
+        values_(tensor_of(values, Access::kRead, call, "array of values")),
         view_{indices_of(indices_, call), values_.view, width, rows} {}
 
   const SparseRowsView& view() const { return view_; }

@@ -3,12 +3,14 @@
 #include <utility>
 #include <vector>
 
+#include <elastic/error.hpp>
 #include <elastic/step_group.hpp>
 
 #include "bindings.hpp"
 #include "given_op.hpp"
 #include "given_or_default_context.hpp"
 #include "tensors.hpp"
+#include "text.hpp"
 #include "waiting.hpp"
 
 namespace elastic::python {
@@ -54,6 +56,15 @@ class PythonStepGroup {
   std::vector<Tensor> tensors_;
 };
 
+/// Null for None.
+Context* given_context(nb::handle given) {
+  Context* context = nullptr;
+  if (given.is_none() || nb::try_cast(given, context, false)) return context;
+  throw Error(ErrorCode::kInvalidArgument,
+              "StepGroup: context is " + text_of(nb::repr(given)) +
+                  "; give an elastic.Context, or nothing: a step is one of all workers");
+}
+
 }  // namespace
 
 void bind_step_group(nb::module_& module) {
@@ -64,7 +75,13 @@ void bind_step_group(nb::module_& module) {
       "results of all tensors\nare over the same contributors.\n\nOne object serves step after "
       "step. Tensors are in host memory. An input that is summed in place is\nkept as a copy until "
       "``wait``.")
-      .def(nb::init<Context*>(), nb::arg("context").none() = nb::none(), nb::keep_alive<1, 2>())
+      .def(
+          "__init__",
+          [](PythonStepGroup* self, nb::handle context) {
+            new (self) PythonStepGroup(given_context(context));
+          },
+          nb::arg("context").none() = nb::none(), nb::keep_alive<1, 2>(),
+          nb::sig("def __init__(self, context: Context | None = None) -> None"))
       .def("allreduce", &PythonStepGroup::allreduce, nb::arg("name"), nb::arg("tensor").none(),
            nb::arg("op") = ReduceOp::kSum, nb::kw_only(), nb::arg("out") = nb::none(),
            "Adds a tensor to the step, and starts its allreduce: in place, or from ``tensor`` to "

@@ -110,7 +110,9 @@ Tensor torch_tensor(nb::handle object, Access access, const char* call, const ch
   static const nb::handle is_neg = interned("is_neg");
 
   if (!get(object, layout).is(torch()->strided)) {
-    refuse(call, what, "is sparse; elastic takes dense tensors: pass its .to_dense()");
+    refuse(call, what,
+           "is sparse; elastic takes dense tensors: pass its .to_dense(), or its rows to "
+           "elastic.sparse_allreduce");
   }
   if (access == Access::kWrite) check_no_gradient_is_recorded(object, call, what);
   Tensor result;

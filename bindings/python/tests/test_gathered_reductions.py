@@ -50,7 +50,7 @@ def wrong_locations() -> None:
     bad: list[tuple[Any, Any, str]] = [
         (values, np.arange(2), "there are 3 values and 2 indices"),
         (values, np.arange(3, dtype=np.int32), "the indices are no int64"),
-        (np.ones((3, 2))[:, 0], indices, "the values is not contiguous"),
+        (np.ones((3, 2))[:, 0], indices, "the array of values is not contiguous"),
     ]
     for some_values, some_indices, text in bad:
         with pytest.raises(elastic.InvalidArgumentError, match=text):

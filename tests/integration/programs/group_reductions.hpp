@@ -45,9 +45,19 @@ inline void check_gathered_reductions(Group& group, const std::vector<std::int64
   require(sums.contributors.size() == ranks.size(), "workers of sparse_allreduce" + in);
   if (group.size() < 2) return;
   const bool is_last = group.rank() == group.size() - 1;
-  must_fail("unlike rows" + in, ErrorCode::kMismatch,
-            {"rank 0 called sparse_allreduce", "rank " + std::to_string(group.size() - 1)}, [&] {
-              sparse_allreduce(group, {rows, view(std::span(given)), 2, last + (is_last ? 3 : 2)});
+  const SparseRowsView unlike{rows, view(std::span(given)), 2, last + (is_last ? 3 : 2)};
+  const std::vector<std::string> text{
+      "in the group of ranks " + std::to_string(ranks.front()),
+      ", numbered from 0: rank 0 called sparse_allreduce on a tensor",
+      "rank " + std::to_string(group.size() - 1)};
+  must_fail("unlike rows" + in, ErrorCode::kMismatch, text,
+            [&] { sparse_allreduce(group, unlike); });
+  must_fail("unlike named rows" + in, ErrorCode::kMismatch, text,
+            [&] { (void)sparse_allreduce_async(group, "unlike rows" + in, unlike).wait(); });
+  must_fail("unlike locations" + in, ErrorCode::kMismatch,
+            {"in the group of ranks", ", numbered from 0: rank 0 called minloc of 2 f32"}, [&] {
+              const std::size_t count = is_last ? 1 : 2;
+              minloc(group, std::span(values).first(count), std::span(indices).first(count));
             });
 }
 

@@ -48,6 +48,9 @@ inline std::vector<float> check_locations(int rank, int size) {
   require(elastic::minloc(context, std::span<float>(), std::span<std::int64_t>()).size() ==
               static_cast<std::size_t>(size),
           "contributors");
+  must_fail(ErrorCode::kInvalidArgument, {"minloc: 3 indices lie at a null pointer"}, [&] {
+    elastic::minloc(context, values, {static_cast<std::int64_t*>(nullptr), 3});
+  });
   must_fail(ErrorCode::kInvalidArgument, {"minloc: there are 3 values and 2 indices"},
             [&] { elastic::minloc(context, values, std::span(indices).first(2)); });
   if (size == 1) return least;

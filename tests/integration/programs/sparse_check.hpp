@@ -220,7 +220,7 @@ class SparseCheck {
       if (is_odd) members_.barrier();
       if (!is_odd) sparse_allreduce(members_, usual);
     });
-    must_fail(ErrorCode::kMismatch, {"the rows of sparse_allreduce", "allgather"}, [&] {
+    must_fail(ErrorCode::kMismatch, {"submitted sparse_allreduce", "allgather of u8"}, [&] {
       if (!is_odd) return (void)sparse_allreduce_async(members_, "x", usual).wait();
       const std::vector<std::uint8_t> block(3);
       (void)members_.allgather_async("x", std::span(block)).wait();
@@ -256,6 +256,15 @@ class SparseCheck {
       must_fail(ErrorCode::kInvalidArgument, {"summed or averaged only"},
                 [&] { sparse_allreduce(members_, rows, op); });
     }
+    SparseRowsView nowhere = rows;
+    nowhere.indices = {static_cast<const std::int64_t*>(nullptr), 2};
+    must_fail(ErrorCode::kInvalidArgument, {"sparse_allreduce: 2 indices lie at a null pointer"},
+              [&] { sparse_allreduce(members_, nowhere); });
+    must_fail(ErrorCode::kInvalidArgument, {"sparse_allreduce: there is no form 9"}, [&] {
+      sparse_allreduce(members_, rows, ReduceOp::kSum, static_cast<SparseForm>(9));
+    });
+    must_fail(ErrorCode::kInvalidArgument, {"sparse_allreduce_async: a named call needs a name"},
+              [&] { (void)sparse_allreduce_async(members_, "", rows); });
     SparseRowsView ragged = rows;
     ragged.width = 3;
     must_fail(ErrorCode::kInvalidArgument, {"2 indices and 2 values"},

@@ -197,7 +197,9 @@ def _agree_on_workers(ranks: list[int], view: elastic.Contributors) -> tuple[lis
         )
     _, _, *workers = min(rows, key=lambda row: row[1])
     if not ranks or ranks[0] < 0 or ranks[-1] >= len(workers):
-        raise ValueError(f"add_process_set: {ranks} are no ranks; there are {len(workers)}")
+        raise ValueError(
+            f"add_process_set: {ranks} are not all ranks; there are {len(workers)}, from 0"
+        )
     return workers, [workers[rank] for rank in ranks]
 
 
