@@ -19,7 +19,7 @@ constexpr std::size_t kReducedForAll = 8 * 1024 + 1;
 
 /// Bytes of a message of a small exchange over links: more would delay the first byte of what it
 /// has to say.
-constexpr std::size_t kMostOverLinks = 1024;
+constexpr std::size_t kMostOverLinks = 2048;
 /// And over eager channels.
 constexpr std::size_t kMostOverChannels = std::size_t{16} << 10;
 /// The same where each rank gets what is for the others, too, or reduces all of it.
