@@ -17,4 +17,17 @@ Plan dissemination_barrier(int rank, int size) {
   return build.take();
 }
 
+Plan with_barrier(int rank, int size, const Plan& plan) {
+  Plan both = dissemination_barrier(rank, size);
+  const auto shift = static_cast<std::int32_t>(both.steps.size());
+  both.scratch_bytes = plan.scratch_bytes;
+  for (Step step : plan.steps) {
+    for (std::int32_t& each : step.after) {
+      if (each != Step::kNone) each += shift;
+    }
+    both.steps.push_back(step);
+  }
+  return both;
+}
+
 }  // namespace elastic::plan

@@ -362,6 +362,28 @@ TEST(Broadcast, ReachesEveryRankFromAnyRoot) {
   }
 }
 
+TEST(Barrier, IsBesideAPlan) {
+  for (int size = 2; size <= kMaxSize; ++size) {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      const int root = static_cast<int>(seed) % size;
+      const std::size_t bytes = seed % 3 * 100;
+      const auto make = [&](int rank) {
+        return with_barrier(rank, size,
+                            seed % 2 == 0 ? tree_broadcast(rank, size, root, bytes)
+                                          : chain_broadcast(rank, size, root, bytes, kSegment));
+      };
+      Simulator simulator(plans(size, make), DType::kU8, ReduceOp::kSum, seed);
+      for (auto& data : simulator.data()) data.resize(bytes);
+      auto& source = simulator.data()[static_cast<std::size_t>(root)];
+      std::ranges::fill(source, static_cast<std::byte>(seed));
+      const Bytes expected = source;
+      ASSERT_EQ(simulator.run(), "") << size << " seed " << seed;
+      for (const auto& data : simulator.data()) ASSERT_EQ(data, expected);
+      expect_all_started_before_any_finished(simulator, "seed " + std::to_string(seed));
+    }
+  }
+}
+
 TEST(Barrier, HoldsBackEveryRankUntilAllCame) {
   for (int size = 2; size <= kMaxSize; ++size) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {

@@ -93,6 +93,7 @@ class NativeBackend final : public Backend {
   Status allgather(const Section& block, Payload& payload, const Counts* known);
   Status reduce_scatter(const Call& call, Payload& payload);
   Status meet(const Call& call);
+  PlanCache::Meeting meeting_in_plan(const Call& call, std::size_t bytes) const;
   Status transfer(const Call& call, Payload& payload);
   Status one_way(const Call& call, Payload& payload, const Counts* counts);
   Status end_with_own_result(Status done, Payload& payload);

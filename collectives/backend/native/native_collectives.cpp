@@ -102,6 +102,14 @@ Status NativeBackend::meet(const Call& call) {
   return posts_eagerly(call) ? eager_.await(tag_, call.fingerprint) : barrier();
 }
 
+/// How the ranks meet in a call of so many bytes: over links in the plan itself, which saves the
+/// time of a message. But not if a rank may have lent its tensor: where the calls differ, no link
+/// may have begun to send from it.
+PlanCache::Meeting NativeBackend::meeting_in_plan(const Call& call, std::size_t bytes) const {
+  return bytes < limits_.lent_from && !posts_eagerly(call) ? PlanCache::Meeting::kYes
+                                                           : PlanCache::Meeting::kNo;
+}
+
 /// The ranks meet, and the data goes along a tree or a chain from the root. If they did not meet
 /// the root would return before the other ranks enter, and a rank with another call might never
 /// meet it.
@@ -109,12 +117,15 @@ Status NativeBackend::meet(const Call& call) {
 /// The root may have lent its tensor, and then has no result to give to a taker after its return.
 /// So a large broadcast ends like a call whose results differ by rank.
 Status NativeBackend::broadcast(const Call& call, Payload& payload) {
-  if (Status status = meet(call); !status.ok()) return status;
   const std::size_t bytes = extent(call.sections);
+  const PlanCache::Meeting meeting = meeting_in_plan(call, bytes);
+  if (meeting == PlanCache::Meeting::kNo) {
+    if (Status status = meet(call); !status.ok()) return status;
+  }
   // The root's plan only reads.
   auto* const data =
       rank() == call.root ? const_cast<std::byte*>(payload.input().data()) : payload.data.data();
-  const Status done = executor_.run(plans_.broadcast(call.root, bytes), data);
+  const Status done = executor_.run(plans_.broadcast(call.root, bytes, meeting), data);
   if (bytes < limits_.lent_from) return done;
   payload.form.emplace<Blocks>();
   return end_with_own_result(done, payload);
@@ -160,13 +171,19 @@ Status NativeBackend::one_way(const Call& call, Payload& payload, const Counts* 
   if (call.kind == Kind::kReduce && is_reduced_for_all(bytes_of(section))) {
     return allreduce(call, payload);
   }
+  auto meeting = PlanCache::Meeting::kNo;
   if (counts == nullptr) {  // otherwise they have met
-    if (Status met = meet(call); !met.ok()) return met;
+    // A scatter begins with the counts, which no rank lends; ranks differ in its size.
+    meeting = meeting_in_plan(call, call.kind == Kind::kScatter ? 0 : bytes_of(section));
+    if (meeting == PlanCache::Meeting::kNo) {
+      if (Status met = meet(call); !met.ok()) return met;
+    }
   }
   const Reducer reducer = reducer_of(section.dtype, call.redop);
-  const Status done = call.kind == Kind::kScatter  ? personal_.scatter(call, payload, counts)
-                      : call.kind == Kind::kReduce ? personal_.reduce(call, reducer, payload)
-                                                   : personal_.scan(call, reducer, payload);
+  const Status done =
+      call.kind == Kind::kScatter  ? personal_.scatter(call, payload, counts, meeting)
+      : call.kind == Kind::kReduce ? personal_.reduce(call, reducer, payload, meeting)
+                                   : personal_.scan(call, reducer, payload, meeting);
   return end_with_own_result(done, payload);
 }
 

@@ -86,14 +86,16 @@ Status PersonalCollectives::gather(const Call& call, Payload& payload, const Cou
 }
 
 /// The root tells all ranks all counts, unless they know, before it sends the blocks.
-Status PersonalCollectives::scatter(const Call& call, Payload& payload, const Counts* known) {
+Status PersonalCollectives::scatter(const Call& call, Payload& payload, const Counts* known,
+                                    PlanCache::Meeting meeting) {
   const std::size_t element = size_of(call.sections.front().dtype);
   Counts& counts = payload.form.emplace<Blocks>().counts;
   counts = known != nullptr ? *known : call.counts;
   counts.resize(static_cast<std::size_t>(size_));
   if (known == nullptr) {
-    const Status told = executor_.run(
-        plans_.broadcast(call.root, counts.size() * sizeof(counts.front())), memory_of(counts));
+    const Status told =
+        executor_.run(plans_.broadcast(call.root, counts.size() * sizeof(counts.front()), meeting),
+                      memory_of(counts));
     if (!told.ok()) return told;
   }
   const Result<std::size_t> whole = gathered_bytes("scatter", counts, element);
@@ -128,7 +130,8 @@ Status PersonalCollectives::move(const Schedule& schedule, std::size_t result_by
 }
 
 /// A lent input stays as it is: a rank that passes sums on makes them in other memory.
-Status PersonalCollectives::reduce(const Call& call, const Reducer& reducer, Payload& payload) {
+Status PersonalCollectives::reduce(const Call& call, const Reducer& reducer, Payload& payload,
+                                   PlanCache::Meeting meeting) {
   const Section& section = call.sections.front();
   payload.form.emplace<Blocks>();
   const bool to_room = rank_ == call.root && delivers(bytes_of(section), payload);
@@ -136,8 +139,8 @@ Status PersonalCollectives::reduce(const Call& call, const Reducer& reducer, Pay
   PlanBuffers memory;
   memory.data = to_room ? payload.lent.room.data() : payload.data.data();
   memory.input = payload.input().data();
-  return executor_.run_alone(plans_.reduce(call.root, {section.count, reducer.element}), memory,
-                             reducer);
+  return executor_.run_alone(plans_.reduce(call.root, {section.count, reducer.element}, meeting),
+                             memory, reducer);
 }
 
 /// Within a host each rank gets its part from all others directly, to the place of the result.
@@ -163,11 +166,12 @@ Status PersonalCollectives::reduce_scatter(const Section& section, std::size_t r
   return status;
 }
 
-Status PersonalCollectives::scan(const Call& call, const Reducer& reducer, Payload& payload) {
+Status PersonalCollectives::scan(const Call& call, const Reducer& reducer, Payload& payload,
+                                 PlanCache::Meeting meeting) {
   const Section& section = call.sections.front();
   payload.form.emplace<Blocks>();
-  const Status status =
-      executor_.run(plans_.scan({section.count, reducer.element}), payload.data.data(), reducer);
+  const Status status = executor_.run(plans_.scan({section.count, reducer.element}, meeting),
+                                      payload.data.data(), reducer);
   if (!status.ok() || !call.exclusive) return status;
   return executor_.run(plans_.shift(bytes_of(section)), payload.data.data());
 }

@@ -27,12 +27,15 @@ class PersonalCollectives {
   /// exchanged.
   Status alltoall(const Call& call, Payload& payload, const Counts* known);
   Status gather(const Call& call, Payload& payload, const Counts* known);
-  Status scatter(const Call& call, Payload& payload, const Counts* known);
-  Status reduce(const Call& call, const Reducer& reducer, Payload& payload);
+  Status scatter(const Call& call, Payload& payload, const Counts* known,
+                 PlanCache::Meeting meeting);
+  Status reduce(const Call& call, const Reducer& reducer, Payload& payload,
+                PlanCache::Meeting meeting);
   /// Makes the part of this rank, of `result_bytes`, the data of the result.
   Status reduce_scatter(const Section& section, std::size_t result_bytes, const Reducer& reducer,
                         Payload& payload);
-  Status scan(const Call& call, const Reducer& reducer, Payload& payload);
+  Status scan(const Call& call, const Reducer& reducer, Payload& payload,
+              PlanCache::Meeting meeting);
 
   /// Makes `counts` the count of each rank, of which this one has `own`. `known` is as above.
   Status share_count(std::uint64_t own, const Counts* known, Counts& counts);

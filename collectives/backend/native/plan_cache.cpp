@@ -30,6 +30,7 @@ std::size_t PlanCache::Hash::operator()(const Key& key) const {
   std::size_t hash = key.elements.count * kSpread;
   hash = (hash ^ key.elements.bytes) * kSpread;
   hash = (hash ^ static_cast<std::size_t>(key.root)) * kSpread;
+  hash = (hash ^ static_cast<std::size_t>(key.meeting)) * kSpread;
   return (hash ^ static_cast<std::size_t>(key.shape)) * kSpread >> 16;
 }
 
@@ -69,8 +70,13 @@ const Schedule& PlanCache::direct_reduce_scatter(Elements elements) {
               [&] { return plan::direct_reduce_scatter(rank_, size_, elements, segment_); });
 }
 
-const Schedule& PlanCache::broadcast(int root, std::size_t bytes) {
-  return find({Shape::kBroadcast, root, {bytes, 1}}, [&] { return make_broadcast(root, bytes); });
+const Schedule& PlanCache::broadcast(int root, std::size_t bytes, Meeting meeting) {
+  return find({Shape::kBroadcast, root, {bytes, 1}, meeting},
+              [&] { return with(meeting, make_broadcast(root, bytes)); });
+}
+
+plan::Plan PlanCache::with(Meeting meeting, plan::Plan plan) const {
+  return meeting == Meeting::kYes ? plan::with_barrier(rank_, size_, plan) : std::move(plan);
 }
 
 plan::Plan PlanCache::make_broadcast(int root, std::size_t bytes) const {
@@ -117,19 +123,21 @@ const Schedule& PlanCache::small_alltoall(std::size_t bytes) {
   });
 }
 
-const Schedule& PlanCache::reduce(int root, Elements elements) {
-  return find({Shape::kReduce, root, elements}, [&] {
+const Schedule& PlanCache::reduce(int root, Elements elements, Meeting meeting) {
+  return find({Shape::kReduce, root, elements, meeting}, [&] {
     const std::size_t bytes = elements.count * elements.bytes;
-    return bytes <= kShortReduction ? plan::tree_reduce(rank_, size_, root, bytes)
-                                    : plan::chain_reduce(rank_, size_, root, elements, segment_);
+    return with(meeting, bytes <= kShortReduction
+                             ? plan::tree_reduce(rank_, size_, root, bytes)
+                             : plan::chain_reduce(rank_, size_, root, elements, segment_));
   });
 }
 
-const Schedule& PlanCache::scan(Elements elements) {
-  return find({Shape::kScan, 0, elements}, [&] {
+const Schedule& PlanCache::scan(Elements elements, Meeting meeting) {
+  return find({Shape::kScan, 0, elements, meeting}, [&] {
     const std::size_t bytes = elements.count * elements.bytes;
-    return bytes <= kShortReduction ? plan::doubling_scan(rank_, size_, bytes)
-                                    : plan::chain_scan(rank_, size_, elements, segment_);
+    return with(meeting, bytes <= kShortReduction
+                             ? plan::doubling_scan(rank_, size_, bytes)
+                             : plan::chain_scan(rank_, size_, elements, segment_));
   });
 }
 

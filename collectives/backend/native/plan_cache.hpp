@@ -38,7 +38,9 @@ class PlanCache {
   const Schedule& reduce_scatter(plan::Elements elements);
   /// Out of place: the data is this rank's part alone.
   const Schedule& direct_reduce_scatter(plan::Elements elements);
-  const Schedule& broadcast(int root, std::size_t bytes);
+  /// Whether the ranks meet in a plan: then none completes it before all have started it.
+  enum class Meeting : bool { kNo, kYes };
+  const Schedule& broadcast(int root, std::size_t bytes, Meeting meeting = Meeting::kNo);
   const Schedule& barrier();
   /// In place, of a few numbers, by the same algorithm whatever was asked for.
   const Schedule& small_allreduce(std::size_t bytes);
@@ -47,8 +49,8 @@ class PlanCache {
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
   /// An alltoall of small blocks of `bytes` each.
   const Schedule& small_alltoall(std::size_t bytes);
-  const Schedule& reduce(int root, plan::Elements elements);
-  const Schedule& scan(plan::Elements elements);
+  const Schedule& reduce(int root, plan::Elements elements, Meeting meeting);
+  const Schedule& scan(plan::Elements elements, Meeting meeting);
   const Schedule& shift(std::size_t bytes);
 
   std::size_t segment_bytes() const { return segment_; }
@@ -73,9 +75,10 @@ class PlanCache {
     Shape shape;
     int root = 0;
     plan::Elements elements;
+    Meeting meeting = Meeting::kNo;
     bool operator==(const Key& other) const {
       return shape == other.shape && root == other.root && elements.count == other.elements.count &&
-             elements.bytes == other.elements.bytes;
+             elements.bytes == other.elements.bytes && meeting == other.meeting;
     }
   };
   struct Hash {
@@ -90,6 +93,7 @@ class PlanCache {
   const Schedule& find(const Key& key, const Make& make);
   plan::Plan make_allreduce(plan::AllreduceAlgorithm algorithm, plan::Elements elements) const;
   plan::Plan make_broadcast(int root, std::size_t bytes) const;
+  plan::Plan with(Meeting meeting, plan::Plan plan) const;
 
   int rank_;
   int size_;
