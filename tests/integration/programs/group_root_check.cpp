@@ -1,6 +1,7 @@
-// The root of a group's call dies: rank 1 has begun the call before, and rank 2 calls after it
-// knows. Both write to FOLDER/<rank> how the call ended. usage: group_root_check FOLDER
-// broadcast|reduce|gather|scatter, with three workers
+// The root of a group's call dies: rank 1 has started the call before, and rank 2 calls after it
+// knows. Rank 1 names the root as a worker, as its call may begin after the death. Both write to
+// FOLDER/<rank> how the call ended. usage: group_root_check FOLDER broadcast|reduce|gather|scatter,
+// with three workers
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -17,16 +18,16 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Starts the call, whose root is rank 0 of the group. The memory lasts as long as the process.
-elastic::Work start(elastic::Group& group, const std::string& kind) {
+/// Starts the call. The memory lasts as long as the process.
+elastic::Work start(elastic::Group& group, const std::string& kind, const elastic::Root& root) {
   static Numbers data(6);
   static const Numbers given(6, 1);
   const elastic::TensorView out = elastic::view(std::span(data));
   const elastic::ConstTensorView in = elastic::view(std::span(given));
-  if (kind == "broadcast") return group.broadcast_async(out, 0);
-  if (kind == "reduce") return group.reduce_async(in, out, 0);
-  if (kind == "gather") return group.gather_async(in, 0, [](auto, auto) {});
-  return group.scatter_async({in, {}, {}}, 0, [](auto, auto) {});
+  if (kind == "broadcast") return group.broadcast_async(out, root);
+  if (kind == "reduce") return group.reduce_async(in, out, root);
+  if (kind == "gather") return group.gather_async(in, root, [](auto, auto) {});
+  return group.scatter_async({in, {}, {}}, root, [](auto, auto) {});
 }
 
 std::string ending_of(const elastic::Work& work) {
@@ -47,13 +48,14 @@ int main(int /*argc*/, char** argv) {
   const int rank = job.rank();
   group.barrier();
   const std::string kind = argv[2];
+  const auto first = elastic::Root::worker(job.members().workers().front());
   elastic::Work work;
-  if (rank == 1) work = start(group, kind);
+  if (rank == 1) work = start(group, kind, first);
   job.barrier();
   if (rank == 0) ::kill(::getpid(), SIGKILL);
   // Polls, because no event tells of a new view.
   while (rank == 2 && job.members().size() == 3) ::usleep(1000);
-  if (rank == 2) work = start(group, kind);
+  if (rank == 2) work = start(group, kind, 0);
   std::ofstream(std::string(argv[1]) + "/" + std::to_string(rank)) << ending_of(work);
   job.barrier();
   elastic::shutdown();
