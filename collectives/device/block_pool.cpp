@@ -11,12 +11,19 @@ std::size_t BlockPool::size_for(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-void BlockPool::clear() {
-  const MutexLock lock(mutex_);
-  for (const auto& [size, blocks] : spare_) {
-    for (std::byte* const memory : blocks) give_back_(memory);
+bool BlockPool::clear() {
+  std::map<std::size_t, std::vector<std::byte*>> spare;
+  {
+    const MutexLock lock(mutex_);
+    spare.swap(spare_);
   }
-  spare_.clear();
+  // Without the lock: CUDA may wait for the device before it frees memory.
+  bool any = false;
+  for (const auto& [size, blocks] : spare) {
+    for (std::byte* const memory : blocks) give_back_(memory);
+    any = any || !blocks.empty();
+  }
+  return any;
 }
 
 Result<BlockPool::Block> BlockPool::lend(std::size_t bytes) {
@@ -31,7 +38,8 @@ Result<BlockPool::Block> BlockPool::lend(std::size_t bytes) {
       return block;
     }
   }
-  const Result<std::byte*> memory = get_(size);
+  Result<std::byte*> memory = get_(size);
+  if (!memory.ok() && spare_when_short_ == Spare::kGivenBack && clear()) memory = get_(size);
   if (!memory.ok()) return memory.status();
   return Block(this, size, memory.value());
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,15 +49,22 @@ class BlockPool {
     std::byte* memory_ = nullptr;
   };
 
-  BlockPool(Get get, GiveBack give_back) : get_(std::move(get)), give_back_(std::move(give_back)) {}
+  /// The fate of spare blocks when `get` fails: they are given back before it is tried once more,
+  /// or kept, because something else may still refer to their addresses.
+  enum class Spare : std::uint8_t { kGivenBack, kKept };
+
+  BlockPool(Get get, GiveBack give_back, Spare spare = Spare::kGivenBack)
+      : get_(std::move(get)), give_back_(std::move(give_back)), spare_when_short_(spare) {}
   ~BlockPool() { clear(); }
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  /// A block of at least so many bytes; fails as `get` does. For 0 bytes it is empty.
+  /// A block of at least so many bytes; fails as `get` does, if spare blocks do not help (Spare).
+  /// For 0 bytes it is empty.
   Result<Block> lend(std::size_t bytes);
   /// Gives back all that is not lent.
-  void clear();
+  /// \returns whether there was any.
+  bool clear();
 
   /// How large the block for so many bytes is: few sizes, so that blocks fit again, and at most a
   /// quarter more than was asked for, from 512 KiB on.
@@ -67,6 +75,7 @@ class BlockPool {
 
   const Get get_;
   const GiveBack give_back_;
+  const Spare spare_when_short_;
   Mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> spare_ ELASTIC_GUARDED_BY(mutex_);  // by size
 };

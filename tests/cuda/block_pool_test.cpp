@@ -1,6 +1,9 @@
 #include "collectives/device/block_pool.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -11,21 +14,25 @@ namespace {
 
 /// Memory that is counted.
 struct Source {
-  std::set<std::byte*> out;
+  std::map<std::byte*, std::size_t> out;
   int got = 0;
-  bool empty = false;
+  std::size_t left = SIZE_MAX;
 
-  BlockPool pool() {
+  BlockPool pool(BlockPool::Spare spare = BlockPool::Spare::kGivenBack) {
     return BlockPool(
         [this](std::size_t bytes) -> Result<std::byte*> {
-          if (empty) return Status(Code::kUnavailable, "no more");
+          if (bytes > left) return Status(Code::kUnavailable, "no more");
           ++got;
-          return *out.insert(new std::byte[bytes]).first;
+          left -= bytes;
+          return out.emplace(new std::byte[bytes], bytes).first->first;
         },
         [this](std::byte* memory) {
-          EXPECT_EQ(out.erase(memory), 1U);
+          ASSERT_EQ(out.count(memory), 1U);
+          left += out.at(memory);
+          out.erase(memory);
           delete[] memory;
-        });
+        },
+        spare);
   }
 };
 
@@ -52,9 +59,36 @@ TEST(BlockPool, SaysWhenThereIsNoMore) {
   Source source;
   BlockPool pool = source.pool();
   EXPECT_EQ(pool.lend(0).value().data(), nullptr);
-  source.empty = true;
+  source.left = 0;
   EXPECT_EQ(pool.lend(1).status().message(), "no more");
   EXPECT_TRUE(pool.lend(0).ok());
+}
+
+TEST(BlockPool, GivesSpareBlocksBackWhereMemoryIsShort) {
+  Source source;
+  source.left = 3000000;
+  BlockPool pool = source.pool();
+  const auto lent = pool.lend(1000000);
+  ASSERT_TRUE(lent.ok());
+  {
+    const auto spare = pool.lend(1000000);
+    ASSERT_TRUE(spare.ok());
+  }
+  EXPECT_TRUE(pool.lend(1500000).ok()) << "the spare block is too small, and in the way";
+  EXPECT_TRUE(source.out.contains(lent.value().data())) << "it is in use";
+  EXPECT_FALSE(pool.lend(2500000).ok());
+}
+
+TEST(BlockPool, KeepsSpareBlocksWhereTheyAreReferredTo) {
+  Source source;
+  source.left = 1500000;
+  BlockPool pool = source.pool(BlockPool::Spare::kKept);
+  {
+    const auto spare = pool.lend(1000000);
+    ASSERT_TRUE(spare.ok());
+  }
+  EXPECT_FALSE(pool.lend(1200000).ok());
+  EXPECT_EQ(source.out.size(), 1U);
 }
 
 TEST(BlockPool, HasFewSizesThatFit) {
