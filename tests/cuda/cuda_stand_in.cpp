@@ -6,6 +6,7 @@
 // It is stricter than CUDA: calls fail without a current context, or with one that does not fit.
 // It differs from CUDA in one point: streams do not wait for the default stream.
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -70,6 +71,8 @@ Driver& driver() {
 /// race.
 [[gnu::tls_model("initial-exec")]] thread_local std::vector<Context*> current;
 [[gnu::tls_model("initial-exec")]] thread_local int capture_mode = 0;
+/// Bytes of all devices, as this thread has them.
+[[gnu::tls_model("initial-exec")]] thread_local std::size_t device_memory = SIZE_MAX;
 std::atomic<int> captures{0};  // under way
 
 /// Calls that threads may only make in the mode "relaxed" while anything is captured.
@@ -182,6 +185,9 @@ EXPORT int cuThreadExchangeStreamCaptureMode(int* mode) {
 
 EXPORT int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
   if (current_context() == nullptr) return kInvalidContext;
+  if (fails("cuMemAlloc_v2")) return kOutOfMemory;
+  const std::size_t used = device_memory == SIZE_MAX ? 0 : driver().memory.device_bytes();
+  if (used > device_memory || bytes > device_memory - used) return kOutOfMemory;
   std::byte* const found =
       driver().memory.allocate(Memory::Kind::kDevice, current_context()->device, bytes);
   *memory = reinterpret_cast<std::uintptr_t>(found);
@@ -301,6 +307,11 @@ EXPORT int cuEventSynchronize(void* event) {
 EXPORT int cuEventQuery(void* event) {
   const SharedEvent asked = *static_cast<SharedEvent*>(event);
   return asked->is_reached(asked->latest()) ? kSuccess : kNotReady;
+}
+
+/// For tests: so many bytes are left on all devices now, for the calls of this thread.
+EXPORT void cuda_stand_in_leave(std::size_t bytes) {
+  device_memory = driver().memory.device_bytes() + bytes;
 }
 
 /// For stand-ins of libraries that work on devices: the host address of so many bytes of a device;

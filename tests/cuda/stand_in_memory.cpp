@@ -51,6 +51,15 @@ bool Memory::find(const void* address, Block& block, std::size_t& offset) const 
   return true;
 }
 
+std::size_t Memory::device_bytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [address, block] : blocks_) {
+    if (block.kind == Kind::kDevice) bytes += block.bytes;
+  }
+  return bytes;
+}
+
 std::byte* Memory::inside(std::uintptr_t address, std::size_t bytes) const {
   Block block;
   std::size_t offset = 0;

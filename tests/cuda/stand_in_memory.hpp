@@ -28,6 +28,8 @@ class Memory {
   /// The address at which the stand-in can access so many bytes of a device; null if they are not
   /// in one block, or not a device's.
   std::byte* inside(std::uintptr_t address, std::size_t bytes) const;
+  /// Bytes of all devices that are given out.
+  std::size_t device_bytes() const;
 
  private:
   mutable std::mutex mutex_;
