@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,11 @@ class NcclFixture : public ::testing::Test {
   Backend& backend(int rank) { return *backends_[static_cast<std::size_t>(rank)]; }
   /// The backend of the rank's other lane.
   Backend& other_backend(int rank) { return *other_backends_[static_cast<std::size_t>(rank)]; }
+
+  /// This thread finds so many bytes of device memory from now on.
+  void leave_memory(std::size_t bytes) const {
+    gpu_.call<void(std::size_t)>("cuda_stand_in_leave")(bytes);
+  }
 
   template <typename Body>
   void on_all_ranks(const Body& body) {

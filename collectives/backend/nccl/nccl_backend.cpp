@@ -26,8 +26,9 @@ namespace {
 
 /// Collectives by NCCL for tensors on devices. Steps of an operation:
 /// 1. Take the turn on the tensors' device, if it is free.
-/// 2. Vote with all ranks whether NCCL performs the operation (Readiness). This also advances the
-///    making of the view's communicator.
+/// 2. Take the memory for the operation, and vote with all ranks whether NCCL performs it
+///    (Readiness). This also advances the making of the view's communicator. An allgather takes its
+///    memory after the vote, when the ranks have exchanged their counts (`agree_on_gathering`).
 /// 3. If so, perform it by NCCL, and exchange whether it succeeded on all ranks (`by_nccl`).
 /// 4. Otherwise, or if NCCL failed on a rank, perform it in host memory by the native backend.
 ///
@@ -64,15 +65,26 @@ class NcclBackend final : public Backend {
     std::unique_lock<std::mutex> lock;
   };
 
+  /// This rank's part in an operation by NCCL.
+  struct Part {
+    std::shared_ptr<SharedDevice> device;
+    std::unique_ptr<DeviceWork> work;  ///< with its memory, if it is not null
+    ResultOnDevice::HostForm form;     ///< that the result would have in host memory
+  };
+
   Status begin_early(LaneOperation& operation);
   Result<Turn> take_turn(const Call& call, const Payload& payload);
-  Result<std::optional<NcclMeans>> agree(LaneOperation& operation, OwnTensors own);
+  Result<std::shared_ptr<Communicator>> agree(LaneOperation& operation, OwnTensors own);
+  Result<bool> agree_on_work(LaneOperation& operation, Part& part, const Payload& payload);
+  Result<bool> agree_on_gathering(LaneOperation& operation, Part& part, const Payload& payload,
+                                  std::shared_ptr<Communicator> communicator);
+  Status prepare_work(const Call& call, Part& part, const Payload& payload,
+                      std::shared_ptr<Communicator> communicator,
+                      device::BlockPool::Block registered) const;
   Result<std::vector<std::uint64_t>> share_counts(LaneOperation& operation);
-  Result<ResultOnDevice::HostForm> form_of_result(LaneOperation& operation);
-  Result<bool> by_nccl(LaneOperation& operation, const std::shared_ptr<SharedDevice>& device,
-                       NcclMeans means, Payload& payload);
-  Result<bool> conclude(SmallAllgather& verdict, bool succeeded, Kind kind, DeviceWork& work,
-                        ResultOnDevice::HostForm form, Payload& payload);
+  Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
+  Result<bool> conclude(SmallAllgather& verdict, bool succeeded, Kind kind, Part& part,
+                        Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
   transport::OpTag next_tag(LaneOperation& operation) const {
@@ -96,16 +108,14 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   Result<Turn> taken = take_turn(call, payload);
   if (!taken.ok()) return taken.status();
   Turn& turn = taken.value();
-  OwnTensors own{turn.device};
-  if (turn.device && call.kind == Kind::kAllreduce) {
-    own.bytes = extent(payload.on_device()->tensors());
-  }
-  Result<std::optional<NcclMeans>> agreed = agree(operation, std::move(own));
-  if (!agreed.ok()) return agreed.status();
-  if (agreed.value()) {
-    const Result<bool> done =
-        by_nccl(operation, turn.device, *std::exchange(agreed.value(), {}), payload);
-    if (!done.ok() || done.value()) return done.status();
+  {
+    Part part{turn.device, nullptr, {}};
+    const Result<bool> agreed = agree_on_work(operation, part, payload);
+    if (!agreed.ok()) return agreed.status();
+    if (agreed.value()) {
+      const Result<bool> done = by_nccl(operation, part, payload);
+      if (!done.ok() || done.value()) return done.status();
+    }
   }
   if (turn.lock.owns_lock()) turn.lock.unlock();
   return by_host(operation, payload);
@@ -119,8 +129,63 @@ Status NcclBackend::begin_early(LaneOperation& operation) {
       .status();
 }
 
-Result<std::optional<NcclMeans>> NcclBackend::agree(LaneOperation& operation, OwnTensors own) {
+Result<std::shared_ptr<Communicator>> NcclBackend::agree(LaneOperation& operation, OwnTensors own) {
   return Readiness(view_, services_, *shared_, registrations_, std::move(own)).agree(operation);
+}
+
+/// Whether NCCL performs the operation, the same on all ranks. If so, the work of all ranks is
+/// prepared: they have the memory for it.
+Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
+                                        const Payload& payload) {
+  const Call& call = operation.call;
+  OwnTensors own{part.device};
+  if (part.device && call.kind == Kind::kAllreduce) {
+    own.bytes = extent(payload.on_device()->tensors());
+  }
+  if (call.kind == Kind::kReduceScatter) {
+    Blocks parts;
+    parts.counts = plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()));
+    parts.of_this_rank = true;
+    part.form = std::move(parts);
+  }
+  const bool gathers = call.kind == Kind::kAllgather;
+  if (!gathers) {
+    own.prepare = [&](std::shared_ptr<Communicator> communicator,
+                      device::BlockPool::Block registered) {
+      return prepare_work(call, part, payload, std::move(communicator), std::move(registered));
+    };
+  }
+  auto agreed = agree(operation, std::move(own));
+  if (!agreed.ok()) return agreed.status();
+  if (!gathers || !agreed.value()) return agreed.value() != nullptr;
+  return agree_on_gathering(operation, part, payload, std::move(agreed).value());
+}
+
+/// For an allgather, after the vote: the counts say how much memory the result takes, and the ranks
+/// exchange whether they have it. False: one has not, and NCCL has begun nothing.
+Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& part,
+                                             const Payload& payload,
+                                             std::shared_ptr<Communicator> communicator) {
+  auto counts = share_counts(operation);
+  if (!counts.ok()) return counts.status();
+  part.form = Blocks{std::move(counts).value()};
+  const Status own = prepare_work(operation.call, part, payload, std::move(communicator), {});
+  SmallAllgather votes(*view_.mesh, next_tag(operation), 1);
+  return votes.all(own.ok());
+}
+
+/// Makes this rank's work, and takes the memory for it.
+Status NcclBackend::prepare_work(const Call& call, Part& part, const Payload& payload,
+                                 std::shared_ptr<Communicator> communicator,
+                                 device::BlockPool::Block registered) const {
+  const auto* const blocks = std::get_if<Blocks>(&part.form);
+  part.work = work_for({std::move(communicator), part.device, view_.lane, std::move(registered)},
+                       call, payload.on_device()->tensors(),
+                       blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts,
+                       rank(), size());
+  Status prepared = part.work->prepare();
+  if (!prepared.ok()) log::debug("nccl: this rank votes against NCCL: {}", prepared.message());
+  return prepared;
 }
 
 /// Tries to take the turn on the tensors' device. Does not wait: the lane that has the turn may
@@ -159,36 +224,10 @@ Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& oper
   return counts;
 }
 
-/// The form that the result would have in host memory, with the number of elements of each rank.
-Result<ResultOnDevice::HostForm> NcclBackend::form_of_result(LaneOperation& operation) {
-  const Call& call = operation.call;
-  if (call.kind == Kind::kAllgather) {
-    auto shared = share_counts(operation);
-    if (!shared.ok()) return shared.status();
-    return ResultOnDevice::HostForm(Blocks{std::move(shared).value()});
-  }
-  if (call.kind == Kind::kReduceScatter) {
-    Blocks parts;
-    parts.counts = plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()));
-    parts.of_this_rank = true;
-    return ResultOnDevice::HostForm(std::move(parts));
-  }
-  return ResultOnDevice::HostForm();
-}
-
 /// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
 /// has failed on some rank, and nothing of the operation is left on this rank's device.
-Result<bool> NcclBackend::by_nccl(LaneOperation& operation,
-                                  const std::shared_ptr<SharedDevice>& device, NcclMeans means,
-                                  Payload& payload) {
-  auto form = form_of_result(operation);
-  if (!form.ok()) return form.status();
-  const auto* const blocks = std::get_if<Blocks>(&form.value());
+Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload& payload) {
   SmallAllgather verdict(*view_.mesh, next_tag(operation), 1);
-  const std::unique_ptr<DeviceWork> work = work_for(
-      {*means.communicator, device, view_.lane, std::move(means.registered)}, operation.call,
-      payload.on_device()->tensors(),
-      blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts, rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = view_.mesh->progress_and_check_peers();
@@ -200,36 +239,32 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation,
     }
     return {};
   };
-  const Status own = work->run(services_.operation, meanwhile);
+  const Status own = part.work->run(services_.operation, meanwhile);
   if (!own.ok()) {
-    if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
+    if (Status stopped = stop(*part.work, own); !stopped.ok()) return stopped;
     // If `abort` ended it, the view is to change, and there is no verdict to exchange.
     if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
   if (!links.ok()) return links;
-  return conclude(verdict, own.ok(), operation.call.kind, *work, std::move(form).value(), payload);
+  return conclude(verdict, own.ok(), operation.call.kind, part, payload);
 }
 
 /// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
-Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, Kind kind,
-                                   DeviceWork& work, ResultOnDevice::HostForm form,
+Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, Kind kind, Part& part,
                                    Payload& payload) {
-  const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
-  verdict.send({&word, 1});
-  if (Status heard = verdict.finish(); !heard.ok()) {
+  const Result<bool> all = verdict.all(succeeded);
+  if (!all.ok()) {
     // NCCL may have succeeded on this rank and failed on others.
-    const Status stopped = stop(work, heard);
+    const Status stopped = stop(*part.work, all.status());
     if (succeeded && kind == Kind::kReduceScatter) {
       // Other ranks may know that all have succeeded, and no other rank has this rank's part.
-      std::get<Blocks>(form).own_block_complete = true;
-      payload.form = ResultOnDevice{work.take_result(), std::move(form)};
+      std::get<Blocks>(part.form).own_block_complete = true;
+      payload.form = ResultOnDevice{part.work->take_result(), std::move(part.form)};
     }
-    return stopped.ok() ? heard : stopped;
+    return stopped.ok() ? all.status() : stopped;
   }
-  bool all = true;
-  for (int each = 0; each < size(); ++each) all = all && verdict.of(each)[0] != std::byte{0};
-  if (!all) {
-    Status stopped = stop(work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+  if (!all.value()) {
+    Status stopped = stop(*part.work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
     if (!stopped.ok()) return stopped;
     return false;
   }
@@ -237,7 +272,7 @@ Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, Kind
     log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
               view_.generation, plural(kind));
   }
-  payload.form = ResultOnDevice{work.take_result(), std::move(form)};
+  payload.form = ResultOnDevice{part.work->take_result(), std::move(part.form)};
   return true;
 }
 

@@ -23,9 +23,11 @@ struct ReadinessVote {
   std::uint8_t message = 0;           ///< its communicator has a message for the other ranks
   std::uint8_t waits = 0;             ///< it wants NCCL, and NcclServices::waits is set
   std::uint8_t holds_up = 0;          ///< a state transfer may be delayed further (head_start)
+  std::uint8_t has_memory = 0;        ///< it has the memory for its work
   std::uint8_t registered = 0;  ///< its memory for the result is registered with the communicator
+  std::uint8_t plain = 0;       ///< its memory for the result is not registered
 };
-static_assert(sizeof(ReadinessVote) == 10);
+static_assert(sizeof(ReadinessVote) == 12);
 
 Readiness::Readiness(const ModuleView& view, const NcclServices& services, ViewCommunicator& shared,
                      Registrations& registrations, OwnTensors own)
@@ -35,7 +37,8 @@ Readiness::Readiness(const ModuleView& view, const NcclServices& services, ViewC
       registrations_(registrations),
       own_(std::move(own)) {}
 
-Result<std::optional<NcclMeans>> Readiness::agree(LaneOperation& operation) {
+Result<std::shared_ptr<Communicator>> Readiness::agree(LaneOperation& operation) {
+  const std::shared_ptr<Communicator> through_host;
   for (;;) {
     const Result<ReadinessVote> met = meet(operation);
     if (!met.ok()) return met.status();
@@ -47,16 +50,20 @@ Result<std::optional<NcclMeans>> Readiness::agree(LaneOperation& operation) {
     if (all.wants == 1 && all.distinct_devices == 0) return shared_.shared_device_error();
     if (all.alive == 0) {
       if (Status gone = shared_.give_up({}); !gone.ok()) return gone;
-      return std::optional<NcclMeans>();
+      return through_host;
     }
     if (all.wants == 1 && all.ready == 1) {
+      if (all.registered == 0 && all.plain == 0) {
+        stop_registering();
+        continue;
+      }
+      if (all.has_memory == 0) return through_host;
       shared_.use();
-      if (all.registered == 0) means_.registered = {};
-      return std::optional(std::move(means_));
+      return communicator_;
     }
-    if (all.expects == 0) return std::optional<NcclMeans>();
+    if (all.expects == 0) return through_host;
     if (Status status = advance(operation, all); !status.ok()) return status;
-    if (all.waits == 0 && all.holds_up == 0) return std::optional<NcclMeans>();
+    if (all.waits == 0 && all.holds_up == 0) return through_host;
     if (all.message == 1) continue;
     if (Status news = wait_for_news(); !news.ok()) return news;
   }
@@ -95,20 +102,37 @@ ReadinessVote Readiness::own_vote() {
   vote.message = standing.message ? 1 : 0;
   vote.waits = wants && services_.waits ? 1 : 0;
   vote.holds_up = standing.rounds == 0 && Clock::now() < own_.held_up_until ? 1 : 0;
-  means_.communicator = std::move(standing.communicator);
+  communicator_ = std::move(standing.communicator);
   message_ = std::move(standing.message);
-  if (wants && standing.ready) register_memory();
-  vote.registered = means_.registered.data() != nullptr ? 1 : 0;
+  if (wants && standing.ready) {
+    vote.has_memory = take_memory().ok() ? 1 : 0;
+    vote.registered = registered_ ? 1 : 0;
+    vote.plain = registered_ ? 0 : 1;
+  }
   return vote;
 }
 
-/// Called before the ranks vote, because registered memory is used only if all ranks have it.
-void Readiness::register_memory() {
-  if (means_.registered.data() != nullptr) return;
+/// Called before the ranks vote: a rank without memory can still vote against NCCL, which then
+/// stays ready for the next operation. Registered memory is used only if all ranks have it.
+Status Readiness::take_memory() {
+  if (prepared_for_ == communicator_) return {};
   // The call of NCCL chooses the device, in a thread that may be the program's.
   const device::CurrentContext here = own_.device->cuda()->enter();
-  means_.registered = registrations_.take(means_.communicator, *own_.device, view_.lane, own_.bytes,
-                                          Clock::now() + services_.operation);
+  auto registered = registrations_.take(communicator_, *own_.device, view_.lane, own_.bytes,
+                                        Clock::now() + services_.operation);
+  registered_ = !registered.ok() || registered.value().data() != nullptr;
+  Status status = registered.status();
+  if (status.ok() && own_.prepare) {
+    status = own_.prepare(communicator_, std::move(registered).value());
+  }
+  if (status.ok()) prepared_for_ = communicator_;
+  return status;
+}
+
+/// After a vote in which the memory of some ranks was registered and that of others was not.
+void Readiness::stop_registering() {
+  registrations_.stop();
+  prepared_for_ = nullptr;
 }
 
 /// Takes the next step towards a communicator, if one is possible now.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -23,16 +24,14 @@ struct OwnTensors {
   /// device on which later tensors are expected. Null: NCCL cannot be used on this rank.
   std::shared_ptr<SharedDevice> device;
   std::size_t bytes = 0;  ///< of the result, if it may be in registered memory
+  /// Takes the device memory for this rank's work, before a vote; the result comes to `registered`
+  /// unless that is empty. Null: the memory is taken after the votes.
+  std::function<Status(std::shared_ptr<Communicator>, device::BlockPool::Block registered)>
+      prepare = {};
   /// For a transfer of state, the end of its delay: see NcclServices::head_start.
   TimePoint held_up_until = {};
 
   bool are_early() const { return held_up_until != TimePoint{}; }
-};
-
-/// The objects with which a rank performs an operation by NCCL.
-struct NcclMeans {
-  std::shared_ptr<Communicator> communicator;
-  device::BlockPool::Block registered;  ///< memory for the result; may be empty
 };
 
 /// The decision of all ranks whether NCCL performs one operation. They vote until the votes decide
@@ -46,13 +45,15 @@ class Readiness {
   Readiness(const ModuleView& view, const NcclServices& services, ViewCommunicator& shared,
             Registrations& registrations, OwnTensors own);
 
-  /// The same on all ranks: the means to perform the operation by NCCL, or nothing.
-  Result<std::optional<NcclMeans>> agree(LaneOperation& operation);
+  /// The same on all ranks: the communicator that performs the operation, or null. If it is not
+  /// null, `prepare` has succeeded with it on all ranks.
+  Result<std::shared_ptr<Communicator>> agree(LaneOperation& operation);
 
  private:
   Result<ReadinessVote> meet(LaneOperation& operation);
   ReadinessVote own_vote();
-  void register_memory();
+  Status take_memory();
+  void stop_registering();
   Status advance(LaneOperation& operation, const ReadinessVote& all);
   Status wait_for_news();
   Status carry_messages(LaneOperation& operation);
@@ -62,8 +63,10 @@ class Readiness {
   ViewCommunicator& shared_;
   Registrations& registrations_;
   const OwnTensors own_;
-  NcclMeans means_;                          // of the latest vote
-  std::optional<BootstrapMessage> message_;  // of the latest vote
+  std::shared_ptr<Communicator> communicator_;  // of the latest vote
+  std::optional<BootstrapMessage> message_;     // of the latest vote
+  std::shared_ptr<Communicator> prepared_for_;  // the communicator of the memory that is taken
+  bool registered_ = false;                     // that memory
 };
 
 }  // namespace elastic::collectives::nccl

@@ -1,6 +1,7 @@
 #include "collectives/backend/nccl/small_allgather.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace elastic::collectives::nccl {
 
@@ -49,6 +50,13 @@ Status SmallAllgather::finish() {
   const Status status = mesh_.run_until([this] { return all_done(); });
   finished_ = status.ok();
   return status;
+}
+
+Result<bool> SmallAllgather::all(bool mine) {
+  const std::byte word{mine ? std::uint8_t{1} : std::uint8_t{0}};
+  send({&word, 1});
+  if (Status status = finish(); !status.ok()) return status;
+  return std::ranges::find(messages_, std::byte{0}) == messages_.end();
 }
 
 }  // namespace elastic::collectives::nccl

@@ -28,6 +28,9 @@ class SmallAllgather {
   /// After `send`: waits for the messages of all ranks. Fails like Mesh::run_until.
   Status finish();
 
+  /// Instead of both, for messages of one byte: whether all ranks say yes, which is not 0.
+  Result<bool> all(bool mine);
+
   bool has_come(int rank) const;
   /// The message of `rank`, which has come, or after `send` that of this rank.
   std::span<const std::byte> of(int rank) const;

@@ -10,7 +10,7 @@
 
 namespace elastic::collectives::nccl {
 
-Status DeviceAllgather::prepare() {
+Status DeviceAllgather::allocate() {
   DeviceTensor all = block_;
   all.count = std::accumulate(counts_.begin(), counts_.end(), std::size_t{0});
   return make_result({&all, 1}, 1);

@@ -19,7 +19,7 @@ class DeviceAllgather final : public DeviceWork {
       : DeviceWork(std::move(where)), block_(block), counts_(counts.begin(), counts.end()) {}
 
  private:
-  Status prepare() override;
+  Status allocate() override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
   Status broadcast_each(TimePoint until, const Meanwhile& meanwhile);
 

@@ -17,7 +17,7 @@ class DeviceAllreduce final : public DeviceWork {
       : DeviceWork(std::move(where)), tensors_(tensors), op_(op), divisor_(divisor) {}
 
  private:
-  Status prepare() override { return make_result(tensors_, divisor_); }
+  Status allocate() override { return make_result(tensors_, divisor_); }
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
 
   const std::span<const DeviceTensor> tensors_;

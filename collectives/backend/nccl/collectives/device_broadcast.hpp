@@ -14,7 +14,7 @@ class DeviceBroadcast final : public DeviceWork {
       : DeviceWork(std::move(where)), tensor_(tensor), root_(root) {}
 
  private:
-  Status prepare() override { return make_result({&tensor_, 1}, 1); }
+  Status allocate() override { return make_result({&tensor_, 1}, 1); }
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
 
   const DeviceTensor tensor_;

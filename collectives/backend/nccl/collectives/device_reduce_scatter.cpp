@@ -7,7 +7,7 @@
 
 namespace elastic::collectives::nccl {
 
-Status DeviceReduceScatter::prepare() {
+Status DeviceReduceScatter::allocate() {
   largest_ = *std::max_element(counts_.begin(), counts_.end());
   DeviceTensor part = data_;
   part.count = counts_[rank_];

@@ -28,7 +28,7 @@ class DeviceReduceScatter final : public DeviceWork {
         rank_(static_cast<std::size_t>(rank)) {}
 
  private:
-  Status prepare() override;
+  Status allocate() override;
   std::size_t bytes() const override { return data_.bytes(); }
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
   Status perform(std::uint64_t from, std::uint64_t to, TimePoint until, const Meanwhile& meanwhile);

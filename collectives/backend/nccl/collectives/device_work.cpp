@@ -26,11 +26,14 @@ DeviceWork::~DeviceWork() {
   end_.reset();
 }
 
-Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
+Status DeviceWork::prepare() {
   const Result<void*> stream = device()->stream(where_.lane);
   if (!stream.ok()) return stream.status();
   stream_ = stream.value();
-  if (Status prepared = prepare(); !prepared.ok()) return prepared;
+  return allocate();
+}
+
+Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
   const TimePoint until = Clock::now() + most * (1 + static_cast<Duration::rep>(bytes() >> 30U));
 
   const device::CurrentContext here = device()->cuda()->enter();

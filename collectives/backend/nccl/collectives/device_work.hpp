@@ -23,7 +23,7 @@ class DeviceWork {
  public:
   using Meanwhile = std::function<Status()>;
   struct Where {
-    Communicator& communicator;
+    std::shared_ptr<Communicator> communicator;
     std::shared_ptr<SharedDevice> device;
     std::size_t lane = 0;
     /// Registered memory for the result (see Registrations); may be empty.
@@ -33,6 +33,9 @@ class DeviceWork {
   virtual ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
+
+  /// Takes all device memory that the work needs, before `run`.
+  Status prepare();
 
   /// Performs the work on this rank and waits for its end, at most `most` and as long again for
   /// each GiB. Calls `meanwhile` while it waits; its failure ends the wait. After a failure the
@@ -54,7 +57,7 @@ class DeviceWork {
   explicit DeviceWork(Where where);
 
   /// Allocates the result by `make_result`, and any other memory that the work needs.
-  virtual Status prepare() = 0;
+  virtual Status allocate() = 0;
   /// Makes the bucket for the result, with the tensors at their offsets.
   Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor);
   /// The amount of work, for the time limit.
@@ -62,7 +65,7 @@ class DeviceWork {
   /// Queues the work on the stream. Called within CudaDevice::enter.
   virtual Status launch(TimePoint until, const Meanwhile& meanwhile) = 0;
 
-  Communicator& communicator() const { return where_.communicator; }
+  Communicator& communicator() const { return *where_.communicator; }
   const std::shared_ptr<SharedDevice>& device() const { return where_.device; }
   void* stream() const { return stream_; }
   const BucketResult& result() const { return *result_; }

@@ -8,22 +8,22 @@
 
 namespace elastic::collectives::nccl {
 
-device::BlockPool::Block Registrations::take(const std::shared_ptr<Communicator>& communicator,
-                                             SharedDevice& device, std::size_t lane,
-                                             std::size_t bytes, TimePoint until) {
+Result<device::BlockPool::Block> Registrations::take(
+    const std::shared_ptr<Communicator>& communicator, SharedDevice& device, std::size_t lane,
+    std::size_t bytes, TimePoint until) {
   if (with_.lock() != communicator) {
     with_ = communicator;
-    failed_ = false;
+    stopped_ = false;
     registered_.clear();
   }
-  if (failed_ || bytes == 0) return {};
+  if (stopped_ || bytes == 0) return device::BlockPool::Block();
   auto lent = device.lend_registrable(lane, bytes);
-  Status status = lent.status();
-  if (status.ok()) status = add(*communicator, lent.value(), until);
-  if (status.ok()) return std::move(lent).value();
-  failed_ = true;
-  log::debug("nccl: memory is not registered with this communicator: {}", status.message());
-  return {};
+  if (!lent.ok() || lent.value().data() == nullptr) return lent;
+  const Status added = add(*communicator, lent.value(), until);
+  if (added.ok()) return lent;
+  stop();
+  log::debug("nccl: memory is not registered with this communicator: {}", added.message());
+  return device::BlockPool::Block();
 }
 
 Status Registrations::add(Communicator& communicator, const device::BlockPool::Block& block,

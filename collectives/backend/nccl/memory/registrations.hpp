@@ -19,7 +19,8 @@ namespace elastic::collectives::nccl {
 /// NCCL's rules (docs/userguide, usage/bufferreg.rst; its source), and how this class keeps them:
 /// - If one rank's buffers are registered, those of all ranks in the call have to be. So the ranks
 ///   exchange before each operation whether theirs are, and use them only if all are. Registered
-///   memory is therefore separate from other memory, and a failure here fails no operation.
+///   memory is therefore separate from other memory, and a failure here fails no operation. When
+///   the memory of one rank cannot be registered, all ranks stop registering.
 /// - The buffers begin at the same offset in the registered memory: a bucket begins with its block.
 /// - NCCL connects a set of registered buffers once. Each lane has its own blocks and uses them in
 ///   turn, so that the ranks use the same sets again.
@@ -35,16 +36,19 @@ namespace elastic::collectives::nccl {
 class Registrations {
  public:
   /// \returns a block of at least `bytes` bytes, registered with `communicator`, which is ready.
-  /// Empty if that failed; then it is empty for this communicator from then on.
-  device::BlockPool::Block take(const std::shared_ptr<Communicator>& communicator,
-                                SharedDevice& device, std::size_t lane, std::size_t bytes,
-                                TimePoint until);
+  /// Empty if it cannot be registered; then it is empty for this communicator from then on. Fails
+  /// if there is no memory for it.
+  Result<device::BlockPool::Block> take(const std::shared_ptr<Communicator>& communicator,
+                                        SharedDevice& device, std::size_t lane, std::size_t bytes,
+                                        TimePoint until);
+  /// From now on `take` is empty for the communicator of the latest call.
+  void stop() { stopped_ = true; }
 
  private:
   Status add(Communicator& communicator, const device::BlockPool::Block& block, TimePoint until);
 
   std::weak_ptr<Communicator> with_;  // the communicator of the following fields
-  bool failed_ = false;
+  bool stopped_ = false;
   std::set<const std::byte*> registered_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace elastic::collectives::nccl {
 
 namespace {
@@ -47,23 +49,37 @@ Result<void*> SharedDevice::stream(std::size_t lane) {
 
 Result<device::BlockPool::Block> SharedDevice::lend_registrable(std::size_t lane,
                                                                 std::size_t bytes) {
-  if (!nccl_memory_.get) {
-    return Status(Code::kUnavailable, "this version of NCCL registers no memory");
-  }
+  if (!nccl_memory_.get) return device::BlockPool::Block();
   device::BlockPool* pool = nullptr;
   {
     const MutexLock lock(mutex_);
-    const auto get = [this](std::size_t size) {
-      const device::CurrentContext here = cuda_->enter();
-      return nccl_memory_.get(size);
-    };
+    const auto get = [this](std::size_t size) { return get_registrable(size); };
     const auto give_back = [this](std::byte* memory) {
       const device::CurrentContext here = cuda_->enter();
       nccl_memory_.give_back(memory);
     };
-    pool = &registrable_.try_emplace(lane, get, give_back).first->second;
+    constexpr auto kKept = device::BlockPool::Spare::kKept;
+    pool = &registrable_.try_emplace(lane, get, give_back, kKept).first->second;
   }
-  return pool->lend(bytes);
+  return lend_from(*pool, bytes);
+}
+
+Result<device::BlockPool::Block> SharedDevice::lend(std::size_t bytes) {
+  return lend_from(memory_, bytes);
+}
+
+Result<device::BlockPool::Block> SharedDevice::lend_from(device::BlockPool& pool,
+                                                         std::size_t bytes) {
+  auto lent = pool.lend(bytes);
+  if (lent.ok()) {
+    shortage_.end(bytes);
+  } else if (shortage_.begin(bytes)) {
+    log::warn(
+        "nccl: a collective needs {} bytes of device memory, which are not free: {}. Until they "
+        "are, all workers perform such calls through host memory",
+        bytes, lent.status().message());
+  }
+  return lent;
 }
 
 Result<std::byte*> SharedDevice::get(std::size_t bytes) const {
@@ -72,6 +88,13 @@ Result<std::byte*> SharedDevice::get(std::size_t bytes) const {
   Status status = cuda_->outcome("cuMemAlloc", cuda_->cuda().api().memory_alloc(&memory, bytes));
   if (!status.ok()) return status;
   return static_cast<std::byte*>(pointer_to(memory));
+}
+
+Result<std::byte*> SharedDevice::get_registrable(std::size_t bytes) {
+  const device::CurrentContext here = cuda_->enter();
+  auto memory = nccl_memory_.get(bytes);
+  if (!memory.ok() && memory_.clear()) memory = nccl_memory_.get(bytes);
+  return memory;
 }
 
 void SharedDevice::give_back(std::byte* memory) const {

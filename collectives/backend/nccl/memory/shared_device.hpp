@@ -10,6 +10,7 @@
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/memory/bucket_mover.hpp"
+#include "collectives/backend/nccl/memory/memory_shortage.hpp"
 #include "collectives/backend/nccl/memory/nccl_memory.hpp"
 #include "collectives/device/block_pool.hpp"
 #include "collectives/device/cuda_device.hpp"
@@ -35,23 +36,28 @@ class SharedDevice {
 
   /// The CUDA stream of a lane. Lives as long as this object.
   Result<void*> stream(std::size_t lane);
-  /// Lends device memory. Returned blocks are kept and lent again.
-  Result<device::BlockPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
-  /// Lends memory that NCCL can register, from a pool of the lane's own. kUnavailable if NCCL
-  /// cannot register memory.
+  /// Lends device memory. Returned blocks are kept and lent again, or freed where memory is short.
+  /// Warns of a shortage when it begins.
+  Result<device::BlockPool::Block> lend(std::size_t bytes);
+  /// Lends memory that NCCL can register, from a pool of the lane's own, which frees nothing: a
+  /// communicator may still refer to it. Otherwise like `lend`. Empty if NCCL cannot register
+  /// memory.
   Result<device::BlockPool::Block> lend_registrable(std::size_t lane, std::size_t bytes);
   BucketMover& mover() { return *mover_; }
 
  private:
   SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover,
                NcclMemory registrable);
+  Result<device::BlockPool::Block> lend_from(device::BlockPool& pool, std::size_t bytes);
   Result<std::byte*> get(std::size_t bytes) const;
+  Result<std::byte*> get_registrable(std::size_t bytes);
   void give_back(std::byte* memory) const;
 
   const std::shared_ptr<device::CudaDevice> cuda_;
   const std::unique_ptr<BucketMover> mover_;
   const NcclMemory nccl_memory_;
   device::BlockPool memory_;
+  MemoryShortage shortage_;
   std::mutex turn_;  // guards no field
   Mutex mutex_;
   std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);                  // by lane
