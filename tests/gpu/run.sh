@@ -7,6 +7,7 @@ usage() {
   cat <<'USAGE'
 usage: tests/gpu/run.sh [--part tests|benchmarks] [--with DIR | --built] [--build DIR]
                         [--minutes N] [--rounds N] [--log FILE]
+       tests/gpu/run.sh --dry-run [--part tests|benchmarks] [--build DIR] [--log FILE]
        tests/gpu/run.sh --collect DIR
 
 Builds and runs the tests that need a CUDA device, the riskiest first, then the benchmarks of what
@@ -21,6 +22,9 @@ package nvidia-nccl-cu13 or nvidia-nccl-cu12 where there is one.
   --minutes N    end within so many (default: 9)
   --rounds N     of each benchmark (default: 7)
   --log FILE     (default: gpu-results.md in the folder that is built in)
+  --dry-run      without a device: each step is executed on the stand-ins for CUDA's driver and NCCL, or
+                 its command is checked, with the release build in build/ (or --build DIR) and one
+                 round. Its results go to gpu-dry-run.md there
   --collect DIR  on a machine with Debian's or Ubuntu's packages (./run setup): put what elastic is
                  built with into DIR, for a machine with the same processor and an equally old or
                  newer C library
@@ -117,9 +121,15 @@ tell() {
 }
 
 # step NAME LIMIT COMMAND...: ends it after so many seconds. A step that all the time that is left
-# was too little for is cut, and no failure.
+# was too little for is cut, and no failure. In a dry run `by` executes the commands.
 failures=()
 cut=()
+by=()
+executor=$root/tests/gpu/dry_step.sh
+is_dry_run() {
+  ((${#by[@]} > 0))
+}
+
 skipped=no
 recording=no
 step() {
@@ -132,14 +142,15 @@ step() {
   fi
   echo "== $name"
   if [[ $recording == yes ]]; then
-    timeout --kill-after=5 "$limit" "$@" 2>&1 | tee -a "$log" || status=$?
+    timeout --kill-after=5 "$limit" "${by[@]}" "$@" 2>&1 | tee -a "$log" || status=$?
   else
-    timeout --kill-after=5 "$limit" "$@" || status=$?
+    timeout --kill-after=5 "$limit" "${by[@]}" "$@" || status=$?
   fi
   ((status != 137)) || status=124
   case $status in
     0) tell "$name: done ($((SECONDS - start)) s)" ;;
     77) tell "$name: SKIPPED" && skipped=yes ;;
+    78) tell "$name: checked, not run ($((SECONDS - start)) s)" && status=0 ;; # of a dry run
     124)
       if [[ $short == yes ]]; then
         tell "$name: CUT after $((SECONDS - start)) s, no time was left" && cut+=("$name")
@@ -164,7 +175,7 @@ recorded() {
 # Runs a recorded step, but only if there is a device.
 measured() {
   if [[ $skipped == yes ]]; then
-    echo "== $1: SKIPPED, there is no device"
+    tell "$1: SKIPPED, there is no device"
   else
     recorded "$@"
   fi
@@ -244,8 +255,10 @@ bench_shared() {
 
 # Whether jobs can use the backend nccl; says why not where this version of elastic has none yet.
 nccl_serves() {
-  local said
-  said=$("$build/bin/elastic-bench" allreduce --np 1 --device cuda --backend nccl -b 8 -e 8 2>&1) && return
+  local said status=0
+  said=$("${by[@]}" "$build/bin/elastic-bench" allreduce --np 1 --device cuda --backend nccl -b 8 -e 8 2>&1) || status=$?
+  ((status != 0)) || return 0
+  ((status != 78)) || { tell "backend nccl: SKIPPED, ${said##*$'\n'}" && return 1; }
   [[ $said != *"but no collectives with them yet"* ]] || { echo "== backend nccl: not there yet" && return 1; }
   echo "$said"
   failures+=("backend nccl")
@@ -274,7 +287,7 @@ benchmarks() {
   [[ $skipped == yes ]] || ! nccl_serves || backends="native nccl"
   for backend in $backends; do
     bench 60 allreduce --np 1 "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
-    bench_shared "elastic-bench allreduce" 60 \
+    bench_shared "elastic-bench allreduce by $backend" 60 \
       allreduce "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
     bench 60 fusion --np 1 -n "$rounds" --backend "$backend"
     bench_shared "elastic-bench fusion by $backend" 60 fusion -n "$rounds" --backend "$backend"
@@ -285,16 +298,18 @@ benchmarks() {
 describe_machine() {
   nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
     echo "nvidia-smi: no device"
-  nvcc --version | tail -n 2
+  nvcc --version 2>/dev/null | tail -n 2 || echo "nvcc: not found"
   cmake --version | head -n 1
   g++ --version | head -n 1
 }
 
 begin_log() {
+  local kind="" called="tests/gpu/run.sh"
+  ! is_dry_run || { kind=", a dry run: nothing ran on one" && called+=" --dry-run"; }
   cat >"$log" <<HEADING
-# elastic on a GPU
+# elastic on a GPU$kind
 
-Written by \`tests/gpu/run.sh\` on $(date -u +%F), of commit
+Written by \`$called\` on $(date -u +%F), of commit
 $(git -C "$root" describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown).
 
 Where two ranks or more share the device, NCCL is made to believe in as many hosts, and goes by
@@ -311,7 +326,7 @@ HEADING
 # PyTorch's tensors through the Python package, in a job of which a worker dies and another joins.
 torch_tensors() {
   local backend
-  python3 -c 'import elastic, torch' 2>/dev/null ||
+  is_dry_run || python3 -c 'import elastic, torch' 2>/dev/null ||
     { tell "PyTorch's tensors: SKIPPED, Python has not both elastic and torch" && return; }
   for backend in native nccl; do
     # shellcheck disable=SC2016 # The shell of each rank is to see its number.
@@ -328,11 +343,12 @@ tests() {
   NCCL_DEBUG=INFO bench_shared "NCCL called directly" 40 \
     allreduce -b 1K -e 1M -f 1024 -n 2 --backend nccl:direct
   for program in nccl_allreduce_test device_allreduce_test digits_model_test digits_device_job_test; do
-    [[ ! -x $build/bin/$program ]] || measured "$program" 180 "$build/bin/$program"
+    ! is_dry_run && [[ ! -x $build/bin/$program ]] && continue
+    measured "$program" 180 "$build/bin/$program"
   done
   torch_tensors
   measured "the demo, --device cuda" 90 python3 "$root/tools/demo" --bin "$build/bin" --device cuda
-  if command -v compute-sanitizer >/dev/null; then
+  if is_dry_run || command -v compute-sanitizer >/dev/null; then
     sanitize memcheck "$build/bin/device_kernels_test"
     sanitize racecheck "$build/bin/device_kernels_test"
   else
@@ -358,20 +374,21 @@ run_all() {
   export PATH=$PATH:/usr/local/cuda/bin
   begin_log
   use_nccl
-  [[ $built == yes ]] || build_all "$carried" || return 1
-  nvidia-smi >/dev/null 2>&1 || skipped=yes
+  [[ $built == yes ]] || build_all "$carried" || is_dry_run || return 1 # a dry run goes through all steps
+  is_dry_run || nvidia-smi >/dev/null 2>&1 || skipped=yes
   [[ $part == benchmarks ]] || tests
   [[ $part == tests ]] || benchmarks "$rounds"
 }
 
 main() {
-  local carried="" rounds=7 minutes=9 part=all built=no
-  build=$root/build-gpu
+  local carried="" rounds="" minutes=9 part=all built=no dry=no results=gpu-results.md
+  build=""
   log=""
   while (($#)); do
     case $1 in
       -h | --help) usage && return ;;
       --built) built=yes && shift ;;
+      --dry-run) dry=yes && shift ;;
       --collect | --with | --build | --rounds | --log | --minutes | --part)
         (($# > 1)) || die "$1 needs a value; see --help"
         case $1 in
@@ -388,6 +405,14 @@ main() {
       *) die "unknown argument '$1'; see --help" ;;
     esac
   done
+  if [[ $dry == yes ]]; then
+    [[ -z $carried && $built == no ]] || die "--dry-run takes neither --with nor --built"
+    : "${build:=$root/build}" "${rounds:=1}"
+    [[ -d $build/bin ]] || die "--dry-run: $build has no programs; ./run build makes them"
+    by=("$executor" "$(cd "$build" && pwd)")
+    results=gpu-dry-run.md
+  fi
+  : "${build:=$root/build-gpu}" "${rounds:=7}"
   [[ -z $carried || -d $carried ]] || die "there is no folder $carried; --collect makes one"
   [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds $rounds: give a number, at least 1"
   [[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes $minutes: give a number, at least 1"
@@ -396,15 +421,21 @@ main() {
   deadline=$((SECONDS + minutes * 60 - 10))
   mkdir -p "$build"
   build=$(cd "$build" && pwd)
-  [[ -n $log ]] || log=$build/gpu-results.md
+  [[ -n $log ]] || log=$build/$results
   : >"$log" || die "--log: $log cannot be written"
   run_all "$part" "$carried" "$built" "$rounds" || true
   sed -i "s,$root/,,g; s,$root,.,g" "$log"
   echo "run.sh: what was said is in $log"
   ((${#cut[@]} == 0)) || echo "run.sh: no time was left for: ${cut[*]}"
   ((${#failures[@]} == 0)) || { echo "run.sh: failed: ${failures[*]}" && return 1; }
+  if is_dry_run; then
+    ((${#cut[@]} == 0)) || return 1
+    echo "run.sh: all steps executed or checked, none on a device, in $SECONDS s"
+    return
+  fi
   [[ $skipped == no ]] || { echo "run.sh: built, and NOTHING RAN: there is no device" && return 77; }
   echo "run.sh: all done in $SECONDS s"
 }
 
-main "$@"
+# The test of the dry run takes the functions alone.
+[[ ${BASH_SOURCE[0]} != "$0" ]] || main "$@"
