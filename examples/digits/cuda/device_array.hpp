@@ -64,11 +64,14 @@ class DeviceArray {
   std::size_t bytes() const { return count_ * sizeof(T); }
 
   void clear() { check(cudaMemsetAsync(data_, 0, bytes(), stream_.get()), "cudaMemsetAsync"); }
-  /// At most as many as there are. They are not pinned: CUDA has taken them when this returns.
+  /// At most as many as there are. Waits for the copy: they are not pinned, and CUDA may read such
+  /// memory after cudaMemcpyAsync has returned, where the device reads the host's pages itself
+  /// (GH200, HMM).
   void write(std::span<const T> values) {
     check(cudaMemcpyAsync(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice,
                           stream_.get()),
           "cudaMemcpyAsync");
+    stream_.synchronize();
   }
   /// As many as there are, when they are there.
   void read(std::span<T> values) const {
