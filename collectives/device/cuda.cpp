@@ -33,6 +33,7 @@ const char* look_up(void* library, CudaApi& api) {
   Lookup find(library);
   find(api.get_error_string, "cuGetErrorString");
   find(api.device_get, "cuDeviceGet");
+  find(api.device_get_name, "cuDeviceGetName");
   find(api.device_get_uuid, "cuDeviceGetUuid_v2");
   find(api.primary_context_retain, "cuDevicePrimaryCtxRetain");
   find(api.primary_context_release, "cuDevicePrimaryCtxRelease_v2");

@@ -16,6 +16,7 @@ struct CudaApi {
 
   int (*get_error_string)(int error, const char** text) = nullptr;
   int (*device_get)(int* device, int index) = nullptr;
+  int (*device_get_name)(char* name, int room, int device) = nullptr;
   int (*device_get_uuid)(void* uuid, int device) = nullptr;  ///< kUuidBytes
   int (*primary_context_retain)(void** context, int device) = nullptr;
   int (*primary_context_release)(int device) = nullptr;

@@ -89,6 +89,12 @@ std::string CudaDevice::id() const {
   return text;
 }
 
+std::string CudaDevice::name() const {
+  std::array<char, 256> text{};
+  const int error = cuda_->api().device_get_name(text.data(), text.size(), handle_);
+  return error == 0 ? text.data() : "";
+}
+
 Status CudaDevice::select() const {
   return outcome("cuCtxSetCurrent", cuda_->api().context_set_current(context_));
 }

@@ -27,6 +27,11 @@ class CudaDevice {
   const Cuda& cuda() const { return *cuda_; }
   /// "GPU-" and what no other device has, as nvidia-smi -L says it; empty where CUDA does not tell.
   std::string id() const;
+  /// "NVIDIA A100-SXM4-40GB"; empty where CUDA does not tell.
+  std::string name() const;
+  /// Whether it is an instance of a GPU that is partitioned (MIG): " MIG 1g.5gb" ends the name of
+  /// one.
+  bool is_mig_instance() const { return name().find(" MIG ") != std::string::npos; }
   /// For what a thread calls while the result lives.
   CurrentContext enter() const { return {*cuda_, context_}; }
   /// For what this thread calls from now on.

@@ -21,6 +21,7 @@ struct NcclScript {
   };
   static constexpr int kCudaError = 1;
   static constexpr int kSystemError = 2;
+  static constexpr int kInvalidUsage = 5;
   static constexpr int kRemoteError = 6;
 
   Init init = Init::kMakes;

@@ -209,6 +209,33 @@ TEST_F(ViewCommunicatorTest, RefusesTwoRanksOnOneDevice) {
   EXPECT_EQ(nccl_->counts().inits, 0);
 }
 
+/// NCCL's error of two instances of one GPU, which have ids of their own, does not name the cause.
+TEST_F(ViewCommunicatorTest, SaysThatAFailureIsOnInstancesOfAGpu) {
+  for (const bool partitioned : {true, false}) {
+    ::setenv("CUDA_STAND_IN_NAME",
+             partitioned ? "NVIDIA A100-SXM4-40GB MIG 1g.5gb" : "NVIDIA A100-SXM4-40GB",
+             /*overwrite=*/1);
+    make(2, /*waits=*/true, partitioned ? 7 : 8);
+    for (int rank = 0; rank < 2; ++rank) {
+      nccl_->script(rank,
+                    {.init = NcclScript::Init::kFailsAtOnce, .failure = NcclScript::kInvalidUsage});
+    }
+    ::testing::internal::CaptureStderr();
+    EXPECT_FALSE(allreduce()) << "it goes through host memory";
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("NCCL cannot be used; tensors on devices go through host memory"));
+    const auto names_the_cause =
+        AllOf(HasSubstr("is a MIG instance (NVIDIA A100-SXM4-40GB MIG 1g.5gb)"),
+              HasSubstr("give each rank a GPU of its own"), HasSubstr("ELASTIC_BACKEND=native"));
+    if (partitioned) {
+      EXPECT_THAT(said, names_the_cause);
+    } else {
+      EXPECT_THAT(said, ::testing::Not(HasSubstr("MIG")));
+    }
+  }
+  ::unsetenv("CUDA_STAND_IN_NAME");
+}
+
 TEST_F(ViewCommunicatorTest, AsksNoRankWhereNcclLetsRanksShareADevice) {
   make(2, /*waits=*/true, 7, [](NcclServices& its) { its.host.reset(); });
   EXPECT_TRUE(allreduce());

@@ -34,6 +34,17 @@ Status failure_of(Communicator& communicator) {
   return communicator.ready(Clock::now());
 }
 
+/// Added to NCCL's own error, which says at most that a GPU is used twice. Losses have other
+/// causes.
+std::string mig_remedy(const SharedDevice* device, Code failure) {
+  if (device == nullptr || failure == Code::kPeerLost || !device->cuda()->is_mig_instance()) {
+    return "";
+  }
+  return ". This rank's device is a MIG instance (" + device->cuda()->name() +
+         "), and NCCL refuses two ranks on instances of one GPU: give each rank a GPU of its own, "
+         "or take another backend (ELASTIC_BACKEND=native)";
+}
+
 }  // namespace
 
 ViewCommunicator::ViewCommunicator(DecidedView view, NcclServices services)
@@ -138,6 +149,7 @@ Status ViewCommunicator::give_up(const Status& why) {
   MutexLock lock(mutex_);
   const bool first = !std::exchange(off_, true);
   const std::shared_ptr<Communicator> communicator = communicator_;
+  const std::shared_ptr<SharedDevice> device = device_;
   lock.unlock();
   if (!communicator) return {};
   const Status failure = why.ok() ? failure_of(*communicator) : why;
@@ -145,8 +157,8 @@ Status ViewCommunicator::give_up(const Status& why) {
   if (first && failure.code() != Code::kAborted && failure.code() != Code::kMismatch) {
     log::warn(
         "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "
-        "the workers change: {}",
-        view_.generation, failure.message());
+        "the workers change: {}{}",
+        view_.generation, failure.message(), mig_remedy(device.get(), failure.code()));
   }
   communicator->abort();
   return is_released(*communicator, Clock::now()).status();
