@@ -77,12 +77,28 @@ build_target() {
   only_checked "$target takes $commands commands"
 }
 
-# google_test PROGRAM ARGUMENTS...: the filter matches tests, the first of which runs if the driver is all it needs.
+# tests_of PROGRAM OPTIONS...: the names of those that it would run, a line each.
+tests_of() {
+  "$@" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^  / { print suite $1 }'
+}
+
+# check_filter PROGRAM OPTIONS...: each pattern matches a test, also those that leave tests out.
+check_filter() {
+  local word pattern patterns=()
+  for word in "$@"; do
+    [[ $word != --gtest_filter=* ]] || IFS=:- read -ra patterns <<<"${word#*=}"
+  done
+  for pattern in "${patterns[@]}"; do
+    [[ -z $pattern || -n $(tests_of "$1" "--gtest_filter=$pattern") ]] || wrong "no test of $1 matches $pattern"
+  done
+}
+
+# google_test PROGRAM OPTIONS...: there are tests, the first of which runs if the driver is all it needs.
 google_test() {
-  local program=$1 listed first
-  listed=$("$@" --gtest_list_tests)
-  first=$(awk '/^[^ ]/ { suite = $1 } /^  / { print suite $1 }' <<<"$listed")
-  [[ -n $first ]] || wrong "no test of $program matches: ${*:2}"
+  local program=$1 first
+  check_filter "$@"
+  first=$(tests_of "$@")
+  [[ -n $first ]] || wrong "no test is left of $program: ${*:2}"
   echo "$(wc -l <<<"$first") tests match"
   first=${first%%$'\n'*}
   case ${program##*/} in
@@ -99,7 +115,7 @@ google_test() {
 
 # bench COMMAND...: elastic-bench, under elasticrun or not, with a tenth of a second of work.
 bench() {
-  local words=() word less=()
+  local words=() word less=() replaced=no
   for word in "$@"; do
     case $word in
       64M) word=1M ;;
@@ -110,15 +126,17 @@ bench() {
         if [[ $word == native,* && $* == *"--np 1 "* && -f $one_rank_nccl ]]; then
           nccl=$one_rank_nccl
         else
-          echo "$word: without nccl:direct, whose stand-in has one rank and no other user"
+          echo "$word: without nccl:direct, of which there is a stand-in for one rank alone beside native"
           word=${word%nccl:direct}
           word=${word%,}
+          [[ -n $word ]] || { word=native && replaced=yes; }
         fi
         ;;
     esac
-    words+=("${word:-native}")
+    words+=("$word")
   done
   with_stand_ins "${words[@]}" "${less[@]}"
+  [[ $replaced == no ]] || only_checked "it ran with the backend native"
 }
 
 # The trainer computes by CUDA's runtime. All before that runs.
