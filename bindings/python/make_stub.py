@@ -53,6 +53,7 @@ _TYPES = (
     (r"(_(?:allgather|alltoall|gather)_into\(.*) -> tuple:", r"\1 -> tuple[int, list[int], Contributors]:"),
     (r"(_(?:reduce_scatter|scatter)\(.*) -> tuple:", r"\1 -> tuple[Any, int, Contributors]:"),
     (r"(_(?:reduce_scatter|scatter)_into\(.*) -> tuple:", r"\1 -> tuple[int, int, Contributors]:"),
+    (r"(_grouped_sparse_allreduce\(.*) -> tuple:", r"\1 -> tuple[list[Any], Contributors]:"),
     (r"(_sparse_allreduce\(.*) -> tuple:", r"\1 -> tuple[Any, Any, Contributors]:"),
     (r"(_result\(self\)) -> object:", r"\1 -> Any:"),
     (r"Annotated\[NDArray\[(.*?)\], dict\(.*?\)\]", r"NDArray[\1]"),
