@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from elastic.torch.sparse_rows import packed, unpacked
+from elastic.torch.sparse_rows import packed, sparse_tensor, unpacked
 from horovod.common.process_sets import global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.allgather import start
@@ -33,8 +33,6 @@ def sparse_allreduce_async(
         indices, values = unpacked(gathered.values, given)
         if op is t.Average:
             values = values / len(gathered.counts)
-        return torch.sparse_coo_tensor(
-            indices, values, given.shape, check_invariants=False
-        ).coalesce()
+        return sparse_tensor(indices, values, given.shape).coalesce()
 
     return start([packed(given)], name, process_set).then(result)

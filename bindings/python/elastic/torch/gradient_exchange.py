@@ -11,7 +11,7 @@ import torch
 import elastic
 from elastic.torch.compression import Compressor
 from elastic.torch.gradient_hooks import before_gradient, on_gradient
-from elastic.torch.sparse_rows import packed, unpacked
+from elastic.torch.sparse_rows import packed, sparse_tensor, unpacked
 from elastic.torch.start_weights import StartWeights
 
 Parameter: TypeAlias = torch.nn.Parameter
@@ -234,7 +234,7 @@ class Exchange:
         if parameter in self._sparse:
             rows = parameter.detach().new_empty((0, *parameter.shape[1:]))
             places = torch.empty((1, 0), dtype=torch.int64, device=rows.device)
-            return _sparse(places, rows, parameter.shape)
+            return sparse_tensor(places, rows, parameter.shape)
         return torch.zeros_like(parameter, memory_format=torch.contiguous_format)
 
     def _wait(self, group: Group) -> elastic.Contributors:
@@ -316,14 +316,9 @@ class Exchange:
         indices, values = unpacked(rows, gradient)
         if self._op == elastic.AVERAGE:
             values = values / workers
-        return _sparse(indices, values, gradient.shape).coalesce()
+        return sparse_tensor(indices, values, gradient.shape).coalesce()
 
 
 def in_place_of_sparse(parameter: Parameter) -> torch.Tensor:
     """Travels in an allreduce in the place of a sparse gradient, whose rows are gathered later."""
     return torch.zeros(1, dtype=torch.int64, device=parameter.device)
-
-
-def _sparse(places: torch.Tensor, rows: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    # Not checked, as by default; where that is not said, PyTorch warns.
-    return torch.sparse_coo_tensor(places, rows, shape, check_invariants=False)

@@ -20,6 +20,12 @@ def unpacked(rows: torch.Tensor, like: torch.Tensor) -> tuple[torch.Tensor, torc
     return indices, values.reshape(len(rows), *like.values().shape[1:])
 
 
+def sparse_tensor(indices: torch.Tensor, values: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Returns the sparse tensor of these. They are not checked, which is PyTorch's default; where a
+    program does not say so, PyTorch warns."""
+    return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False)
+
+
 def _bytes_of_rows(rows: torch.Tensor) -> torch.Tensor:
     """The bytes of each row, in a matrix of as many rows."""
     # A copy of its own: a matrix of one row counts as contiguous whatever its strides.
