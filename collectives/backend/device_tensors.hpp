@@ -52,9 +52,10 @@ class DeviceTensors {
 class DeviceResult {
  public:
   virtual ~DeviceResult() = default;
-  /// Copies the result to the outputs, which have room for it, and waits until it is there. Divides
-  /// if the call is an average.
-  virtual Status unpack() = 0;
+  /// Has the device copy the result to the outputs, which have room for it, and divide it if the
+  /// call is an average. \returns the stream on which this is queued; the result must live until
+  /// it is done.
+  virtual Result<void*> begin_unpack() = 0;
   /// Copies the result to host memory, in the layout of a contiguous payload
   /// (Payload::make_contiguous).
   virtual Status copy_to_host(Buffer& data) = 0;

@@ -66,9 +66,9 @@ DeviceTensors* Payload::on_device() const {
   return has == nullptr ? nullptr : has->tensors;
 }
 
-DeviceResult* Payload::device_result() const {
+std::shared_ptr<DeviceResult> Payload::device_result() const {
   const auto* has = std::get_if<ResultOnDevice>(&form);
-  return has == nullptr ? nullptr : has->result.get();
+  return has == nullptr ? nullptr : has->result;
 }
 
 void Payload::swap(Payload& other) noexcept {

@@ -141,7 +141,7 @@ struct Payload {
   /// Whether the result is of no use to other ranks.
   bool stays_here() const { return group.has_value() || of_this_rank(); }
   DeviceTensors* on_device() const;
-  DeviceResult* device_result() const;
+  std::shared_ptr<DeviceResult> device_result() const;
 
   void swap(Payload& other) noexcept;
   /// Empties the payload, but keeps the memory of `data`.

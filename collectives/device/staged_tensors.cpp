@@ -184,10 +184,41 @@ Status StagedTensors::send_back(std::size_t bytes) {
   return status.within(call_);
 }
 
-Status StagedTensors::wait_until_back() {
-  if (back_ || !unfinished_) return {};
+void StagedTensors::are_coming(void* stream, std::shared_ptr<void> source) {
   const CurrentContext here = device_->enter();
-  return wait_for_event().within(call_);
+  unfinished_ = stream;
+  source_ = std::move(source);
+  back_ = record(stream).within(call_);
+}
+
+Status StagedTensors::wait_until_back() {
+  if (!unfinished_) return {};
+  const CurrentContext here = device_->enter();
+  Status status = wait_for_event().within(call_);
+  source_.reset();
+  return status;
+}
+
+void StagedTensors::have_landed() {
+  unfinished_.reset();
+  source_.reset();
+  block_ = {};
+}
+
+bool StagedTensors::is_back() const {
+  if (!unfinished_) return true;
+  const CurrentContext here = device_->enter();
+  return device_->cuda().api().event_query(event_) != CudaApi::kNotReady;
+}
+
+Status StagedTensors::put_behind(CudaStream stream) const {
+  const CurrentContext here = device_->enter();
+  Status status = device_->check(stream);
+  if (status.ok()) {
+    status = device_->outcome("cuStreamWaitEvent", device_->cuda().api().stream_wait_event(
+                                                       stream.handle, event_, 0));
+  }
+  return status.within(call_);
 }
 
 Status StagedTensors::queue_inputs(void* via) {

@@ -89,11 +89,23 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
 
   /// The results lie in the tensors already, or cannot be brought there: what `send_back` says.
   void are_back(Status outcome) { back_ = std::move(outcome); }
+  /// What is queued on `stream` of the same device brings them there, from `source`, which is kept
+  /// until then.
+  void are_coming(void* stream, std::shared_ptr<void> source);
   const std::optional<Status>& back() const { return back_; }
-  /// Begins to copy the results, of each at most the first `bytes`, to the tensors; the next waits
-  /// until they are there. A failure leaves the tensors undefined.
+  /// Begins to copy the results, of each at most the first `bytes`, to the tensors. A failure
+  /// leaves the tensors undefined.
   Status send_back(std::size_t bytes = std::numeric_limits<std::size_t>::max());
+  /// The stream over which results are on their way to the tensors; null if there are none.
+  void* way_back() const { return unfinished_.value_or(nullptr); }
+  /// Waits until the results are in the tensors.
   Status wait_until_back();
+  /// Looks whether they are, or never will be.
+  bool is_back() const;
+  /// They are: gives their memory back.
+  void have_landed();
+  /// What is queued on `stream` from now on comes after the results. Any thread.
+  Status put_behind(CudaStream stream) const;
 
  private:
   StagedTensors(std::shared_ptr<CudaDevice> device, Arrivals& arrivals, std::string call,
@@ -120,6 +132,7 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   std::optional<Status> back_;       // of results that others have brought, or could not
   void* event_ = nullptr;            // behind what was queued last
   std::optional<void*> unfinished_;  // the stream that may have copies of ours
+  std::shared_ptr<void> source_;     // of the results that come over that stream
 
   mutable Mutex mutex_;
   std::optional<Status> arrival_ ELASTIC_GUARDED_BY(mutex_);

@@ -9,6 +9,7 @@
 
 #include "elastic/detail/export.hpp"
 #include "elastic/results.hpp"
+#include "elastic/types.hpp"
 
 namespace elastic {
 
@@ -34,6 +35,16 @@ class ELASTIC_API Work {
   /// \throws Error of the operation if it failed, the same on every call. A collective's codes are
   ///   in Context's description.
   Contributors wait() const;
+
+  /// Like `wait`, but does not wait for a CUDA device: what is queued on `stream` after this call
+  /// sees the results, and the host goes on. Blocks until all members have the operation, so that
+  /// no death changes the results any more. The same as `wait` if no result is on its way on a
+  /// device.
+  /// \param stream of the device on which the tensors are.
+  /// \returns the operation's contributors.
+  /// \throws Error as `wait`; kInvalidArgument: a stream that cannot be waited for, which does not
+  ///   change the operation.
+  Contributors wait(CudaStream stream) const;
 
   /// Like `wait`, but gives up after `timeout` or at `deadline`, which does not cancel the
   /// operation.

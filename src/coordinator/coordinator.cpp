@@ -49,6 +49,8 @@ Coordinator::~Coordinator() {
   if (!thread_.joinable()) return;
   wake_up_->set();
   thread_.join();
+  const MutexLock lock(mutex_);
+  for (const auto& landing : landings_) (void)landing->wait();
 }
 
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
@@ -165,6 +167,9 @@ void Coordinator::drain() {
     return std::none_of(names_.begin(), names_.end(),
                         [self](const auto& entry) { return entry.second.thread == self; });
   });
+  const auto landings = landings_;
+  lock.unlock();
+  for (const auto& landing : landings) (void)landing->wait();
 }
 
 std::optional<Coordinator::UnderWay> Coordinator::first_call() const {
@@ -410,7 +415,13 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
     log::error("negotiation: {}", status.message());
   }
   record(order, attempt);
-  Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
+  Status outcome = attempt.status;
+  std::shared_ptr<device::Landing> landing;
+  if (outcome.ok()) {
+    auto coming = bring_back(order);
+    outcome = coming.status();
+    if (coming.ok()) landing = std::move(coming).value();
+  }
   Contributors contributors = attempt.contributors;
   if (order.is_of_group() && outcome.ok()) {
     const auto found = pending_.find(order.requests->front()->name);
@@ -423,27 +434,47 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
   // the first request wakes up once for the whole bucket.
   for (auto at = order.requests->rbegin(); at != order.requests->rend(); ++at) {
     complete((*at)->name,
-             outcome.ok() ? Result<Contributors>(contributors) : Result<Contributors>(outcome));
+             outcome.ok() ? Result<Contributors>(contributors) : Result<Contributors>(outcome),
+             landing);
   }
 }
 
-/// Copies results back to the program's tensors if they were staged, and waits for all copies. A
-/// call with functions of its own does that itself (`conclude`).
-Status Coordinator::bring_back(const OrderItem& order) {
-  std::vector<device::StagedTensors*> all;
+/// Has the device copy results back to the program's tensors if they were staged. Null if none
+/// were. A call with functions of its own does that itself (`conclude`).
+Result<std::shared_ptr<device::Landing>> Coordinator::bring_back(const OrderItem& order) {
+  std::vector<std::shared_ptr<device::StagedTensors>> all;
   for (const auto& request : *order.requests) {
     const auto found = pending_.find(request->name);
     if (found == pending_.end() || found->second.call.make) continue;
-    if (found->second.staged) all.push_back(found->second.staged.get());
+    if (found->second.staged) all.push_back(found->second.staged);
   }
-  Status status;
-  for (device::StagedTensors* const staged : all) {
-    if (status.ok()) status = staged->send_back();
+  std::shared_ptr<device::Landing> landing;
+  if (all.empty()) return landing;
+  for (const auto& staged : all) {
+    const Status status = staged->send_back();
+    if (!status.ok()) return options_.leave_without_result(status);
   }
-  for (device::StagedTensors* const staged : all) {
-    if (status.ok()) status = staged->wait_until_back();
+  landing = std::make_shared<device::Landing>(std::move(all), options_.leave_without_result);
+  keep_until_over(landing);
+  return landing;
+}
+
+/// The lane goes on meanwhile: the next bucket is summed while the device brings this one to its
+/// tensors. A device that is behind is waited for, as the memory of each bucket is its own.
+void Coordinator::keep_until_over(const std::shared_ptr<device::Landing>& landing) {
+  constexpr std::size_t kMost = 4;
+  MutexLock lock(mutex_);
+  while (!landings_.empty()) {
+    const std::shared_ptr<device::Landing> first = landings_.front();
+    const bool is_one_too_many = landings_.size() >= kMost;
+    lock.unlock();
+    if (is_one_too_many) (void)first->wait();
+    const bool is_over = first->is_over();
+    lock.lock();
+    if (!is_over) break;
+    landings_.pop_front();
   }
-  return status.ok() ? status : options_.leave_without_result(status);
+  landings_.push_back(landing);
 }
 
 /// A call with a function of its own is the only one of its order.
@@ -453,7 +484,8 @@ Status Coordinator::conclude(const OrderItem& order) {
   return found->second.call.conclude();
 }
 
-void Coordinator::complete(const std::string& name, Result<Contributors> outcome) {
+void Coordinator::complete(const std::string& name, Result<Contributors> outcome,
+                           std::shared_ptr<device::Landing> landing) {
   const auto found = pending_.find(name);
   if (found == pending_.end()) return;
   const std::shared_ptr<detail::WorkState> work = std::move(found->second.work);
@@ -467,7 +499,11 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
     open_.store(!names_.empty(), std::memory_order_release);
     awaited = draining_ > 0;
   }
-  work->complete(std::move(outcome));
+  if (outcome.ok() && landing) {
+    work->complete(std::move(outcome).value(), std::move(landing));
+  } else {
+    work->complete(std::move(outcome));
+  }
   if (awaited) completed_.notify_all();
 }
 

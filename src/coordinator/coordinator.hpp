@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
+#include "collectives/device/landing.hpp"
 #include "collectives/device/staged_tensors.hpp"
 #include "coordinator/bucket_tuning.hpp"
 #include "coordinator/group_operation.hpp"
@@ -144,9 +145,11 @@ class Coordinator {
   void name_operation(const OrderItem& order);
   void record(const OrderItem& order, const Lane::Attempt& attempt);
   void finish(const Lane::Attempt& attempt);
-  Status bring_back(const OrderItem& order);
+  Result<std::shared_ptr<device::Landing>> bring_back(const OrderItem& order);
+  void keep_until_over(const std::shared_ptr<device::Landing>& landing);
   Status conclude(const OrderItem& order);
-  void complete(const std::string& name, Result<Contributors> outcome);
+  void complete(const std::string& name, Result<Contributors> outcome,
+                std::shared_ptr<device::Landing> landing = nullptr);
   void look_for_stalls();
   Status outlast(const Status& timeout);
   void fail_all(const Status& reason);
@@ -171,6 +174,8 @@ class Coordinator {
   int draining_ ELASTIC_GUARDED_BY(mutex_) = 0;      // threads in `drain`
   bool joining_ ELASTIC_GUARDED_BY(mutex_) = false;  // from the call of `join` to its end
   std::atomic<bool> open_{false};  // names_ is not empty; readable without the mutex
+  /// Results that a device is bringing to their tensors: their memory is free as soon as it has.
+  std::deque<std::shared_ptr<device::Landing>> landings_ ELASTIC_GUARDED_BY(mutex_);
   /// The program blocked after the last submission that was taken.
   bool flush_ ELASTIC_GUARDED_BY(mutex_) = false;
   Status closed_ ELASTIC_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "coordinator/device_operation.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -106,9 +107,8 @@ Status DeviceOperation::to_host(collectives::Payload& payload) {
 }
 
 void DeviceOperation::unpack(const Members& members, const collectives::Payload& payload) {
-  if (collectives::DeviceResult* const result = payload.device_result()) {
-    const bool accepted = !accepts_ || accepts_(members, payload);
-    are_back(accepted ? result->unpack() : Status());
+  if (auto result = payload.device_result()) {
+    bring_back(accepts_ && !accepts_(members, payload) ? nullptr : std::move(result));
     return;
   }
   if (const Status status = make_room(); !status.ok()) {
@@ -137,6 +137,17 @@ void DeviceOperation::are_back(const Status& outcome) {
   for (const Part& part : parts_) {
     if (part.staged) part.staged->are_back(outcome);
   }
+}
+
+/// One event, behind the tensors of the last part, stands for those of all. Null: the outputs have
+/// no room for the result.
+void DeviceOperation::bring_back(std::shared_ptr<collectives::DeviceResult> result) {
+  const Result<void*> via = result ? result->begin_unpack() : Result<void*>(nullptr);
+  are_back(via.status());
+  if (!result || !via.ok()) return;
+  const auto last = std::find_if(parts_.rbegin(), parts_.rend(),
+                                 [](const Part& part) { return part.staged != nullptr; });
+  last->staged->are_coming(via.value(), std::move(result));
 }
 
 std::unique_ptr<Operation> device_allreduce(std::vector<DeviceOperation::Part> parts, ReduceOp op,

@@ -61,6 +61,7 @@ class DeviceOperation : public Operation, private collectives::DeviceTensors {
   void renew_host();
   Status make_room();
   void are_back(const Status& outcome);
+  void bring_back(std::shared_ptr<collectives::DeviceResult> result);
 
   const std::vector<Part> parts_;
   const MakeOperation in_host_memory_;

@@ -63,6 +63,18 @@ Contributors Work::wait() const {
   return runtime::value_or_throw(state_->outcome());
 }
 
+Contributors Work::wait(CudaStream stream) const {
+  const detail::WorkState& state = checked(state_);
+  if (!state.ready()) refuse_in_callback("Work::wait");
+  {
+    const runtime::Blocked blocked;
+    state.wait_for_all_ranks();
+  }
+  Contributors contributors = runtime::value_or_throw(state.outcome_of_all_ranks());
+  runtime::raise_if(state.put_behind(stream));
+  return contributors;
+}
+
 bool Work::wait_for(std::chrono::nanoseconds timeout) const {
   constexpr std::chrono::hours kLongest(24 * 365);  // the sum has to stay a time
   return wait_until(std::chrono::steady_clock::now() +

@@ -130,6 +130,14 @@ class GpuStream {
               gpu_.call<Copy>("cuMemcpyAsync")(to, reinterpret_cast<std::uintptr_t>(from.data()),
                                                from.bytes(), handle_));
   }
+  /// From device to device.
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) const {
+    using Copy = int(std::uint64_t, std::uint64_t, std::size_t, void*);
+    Gpu::must("cuMemcpyAsync", gpu_.call<Copy>("cuMemcpyAsync")(to, from, bytes, handle_));
+  }
+  void synchronize() const {
+    Gpu::must("cuStreamSynchronize", gpu_.call<int(void*)>("cuStreamSynchronize")(handle_));
+  }
 
  private:
   const Gpu& gpu_;

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.hpp"
 #include "collectives/backend/buffer.hpp"
+#include "collectives/backend/device_tensors.hpp"
 #include "contract/calls.hpp"
+#include "cuda/driver_calls.hpp"
 
 /// The contents of the tests' tensors on devices.
 namespace elastic::collectives::nccl {
@@ -19,6 +22,15 @@ inline std::vector<std::byte> bytes_of(DType dtype, const std::vector<double>& v
   buffer.resize(values.size() * size_of(dtype));
   fill(buffer, section(dtype, values.size()), values);
   return {buffer.bytes().begin(), buffer.bytes().end()};
+}
+
+/// Brings a result on the device to its tensors, and waits until it is there.
+inline Status unpack(const testing::Gpu& gpu, DeviceResult& result) {
+  const Result<void*> via = result.begin_unpack();
+  if (!via.ok()) return via.status();
+  testing::Gpu::must("cuStreamSynchronize",
+                     gpu.call<int(void*)>("cuStreamSynchronize")(via.value()));
+  return {};
 }
 
 }  // namespace elastic::collectives::nccl

@@ -65,7 +65,7 @@ Status GpuMove::to_host(Payload& payload) {
 
 Status GpuMove::take(Payload& payload) {
   if (is_root()) return {};
-  if (payload.device_result() != nullptr) return payload.device_result()->unpack();
+  if (const auto result = payload.device_result()) return unpack(gpu_, *result);
   const std::size_t bytes = result().size();
   std::byte* from = payload.data.data();
   if (move_.kind == Kind::kReduceScatter) {

@@ -77,7 +77,7 @@ Status GpuTensors::to_host(Payload& payload) {
 }
 
 Status GpuTensors::take(Payload& payload, ReduceOp op, int size) {
-  if (payload.device_result() != nullptr) return payload.device_result()->unpack();
+  if (const auto result = payload.device_result()) return unpack(gpu_, *result);
   for (const DeviceTensor& tensor : tensors_) {
     std::byte* const data = payload.data.data() + tensor.offset;
     if (tensor.is_cast()) {

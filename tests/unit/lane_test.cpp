@@ -149,7 +149,7 @@ TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
 /// A part of a reduce_scatter, on a device.
 class PartOnDevice final : public collectives::DeviceResult {
  public:
-  Status unpack() override { return {}; }
+  Result<void*> begin_unpack() override { return static_cast<void*>(nullptr); }
   Status copy_to_host(collectives::Buffer& /*data*/) override { return {}; }
 };
 
@@ -185,7 +185,7 @@ class NotingOperation final : public BarrierOperation {
     bytes = payload.data.size();
   }
 
-  const collectives::DeviceResult* result = nullptr;
+  std::shared_ptr<const collectives::DeviceResult> result;
   std::size_t bytes = 0;
 };
 
@@ -210,7 +210,7 @@ TEST_F(LaneTest, APartInHandIsDeliveredFromTheDevice) {
   taking->handover = {{1}, {0}};
   lane.install(taking);  // which starts the repair thread: it may have the lane for a moment
   EXPECT_TRUE(lane.run(operation, Milliseconds(10'000)).ok());
-  EXPECT_EQ(operation.result, part.get());
+  EXPECT_EQ(operation.result, part);
   EXPECT_EQ(operation.bytes, 0U) << "it is another's part";
   EXPECT_EQ(lane.position(), 1U);
 }

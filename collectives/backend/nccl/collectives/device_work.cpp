@@ -30,6 +30,7 @@ Status DeviceWork::prepare() {
   const Result<void*> stream = device()->stream(where_.lane);
   if (!stream.ok()) return stream.status();
   stream_ = stream.value();
+  if (const Result<void*> back = device()->way_back(); !back.ok()) return back.status();
   return allocate();
 }
 

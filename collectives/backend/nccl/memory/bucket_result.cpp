@@ -34,14 +34,13 @@ BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
       divisor_(divisor),
       bytes_(extent(tensors)) {}
 
-Status BucketResult::unpack() {
-  if (bytes_ == 0) return {};
-  device::CudaDevice& cuda = *device_->cuda();
-  const device::CurrentContext here = cuda.enter();
-  Status status = device_->mover().unpack(tensors_, address(), divisor_, stream_);
-  Status done =
-      cuda.outcome("the result of a collective", cuda.cuda().api().stream_synchronize(stream_));
-  return status.ok() ? done : status;
+Result<void*> BucketResult::begin_unpack() {
+  Result<void*> via = device_->way_back();
+  if (!via.ok() || bytes_ == 0) return via;
+  const device::CurrentContext here = device_->cuda()->enter();
+  Status status = device_->mover().unpack(tensors_, address(), divisor_, via.value());
+  if (!status.ok()) return status;
+  return via;
 }
 
 Status BucketResult::copy_to_host(Buffer& data) {

@@ -20,14 +20,15 @@ std::size_t extent(std::span<const DeviceTensor> tensors);
 class BucketResult : public DeviceResult {
  public:
   /// `stream` is the lane's stream on the device; the result is there when the stream's work is
-  /// done. `memory`: device memory for the bucket; if empty, the bucket borrows some from `device`.
+  /// done. It is copied to the outputs over SharedDevice::way_back, so that the lane's next
+  /// collective need not wait for that. `memory`: device memory for the bucket; if empty, the bucket borrows some from `device`.
   static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
                                                     void* stream,
                                                     std::span<const DeviceTensor> tensors,
                                                     std::uint32_t divisor,
                                                     device::BlockPool::Block memory = {});
 
-  Status unpack() override;
+  Result<void*> begin_unpack() override;
   Status copy_to_host(Buffer& data) override;
 
   std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(memory_.data()); }

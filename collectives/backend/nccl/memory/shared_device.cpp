@@ -33,12 +33,24 @@ SharedDevice::~SharedDevice() {
   memory_.clear();
   registrable_.clear();
   const device::CurrentContext here = cuda_->enter();
-  for (const auto& [lane, stream] : streams_) cuda_->cuda().api().stream_destroy(stream);
+  const auto& api = cuda_->cuda().api();
+  for (const auto& [lane, stream] : streams_) {
+    if (stream != nullptr) api.stream_destroy(stream);
+  }
+  if (way_back_ != nullptr) api.stream_destroy(way_back_);
 }
 
 Result<void*> SharedDevice::stream(std::size_t lane) {
   const MutexLock lock(mutex_);
-  void*& stream = streams_[lane];
+  return made(streams_[lane]);
+}
+
+Result<void*> SharedDevice::way_back() {
+  const MutexLock lock(mutex_);
+  return made(way_back_);
+}
+
+Result<void*> SharedDevice::made(void*& stream) {
   if (stream != nullptr) return stream;
   const device::CurrentContext here = cuda_->enter();
   Status status = cuda_->outcome("cuStreamCreate",

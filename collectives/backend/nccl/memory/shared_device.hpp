@@ -36,6 +36,8 @@ class SharedDevice {
 
   /// The CUDA stream of a lane. Lives as long as this object.
   Result<void*> stream(std::size_t lane);
+  /// The CUDA stream over which results go to their tensors. Lives as long.
+  Result<void*> way_back();
   /// Lends device memory. Returned blocks are kept and lent again, or freed where memory is short.
   /// Warns of a shortage when it begins.
   Result<device::BlockPool::Block> lend(std::size_t bytes);
@@ -48,6 +50,7 @@ class SharedDevice {
  private:
   SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover,
                NcclMemory registrable);
+  Result<void*> made(void*& stream) ELASTIC_REQUIRES(mutex_);
   Result<device::BlockPool::Block> lend_from(device::BlockPool& pool, std::size_t bytes);
   Result<std::byte*> get(std::size_t bytes) const;
   Result<std::byte*> get_registrable(std::size_t bytes);
@@ -61,6 +64,7 @@ class SharedDevice {
   std::mutex turn_;  // guards no field
   Mutex mutex_;
   std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);                  // by lane
+  void* way_back_ ELASTIC_GUARDED_BY(mutex_) = nullptr;
   std::map<std::size_t, device::BlockPool> registrable_ ELASTIC_GUARDED_BY(mutex_);  // by lane
 };
 
