@@ -54,7 +54,7 @@ class DeviceResult {
   virtual ~DeviceResult() = default;
   /// Has the device copy the result to the outputs, which have room for it, and divide it if the
   /// call is an average. \returns the stream on which this is queued; the result must live until
-  /// it is done.
+  /// it is done. Null: it is done.
   virtual Result<void*> begin_unpack() = 0;
   /// Copies the result to host memory, in the layout of a contiguous payload
   /// (Payload::make_contiguous).

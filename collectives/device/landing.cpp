@@ -20,33 +20,47 @@ Landing::Tensors Landing::last_of(const Tensors& all) {
 }
 
 bool Landing::is_over() {
+  Status status;
   {
     const MutexLock lock(mutex_);
     if (outcome_) return true;
     if (awaited_) return false;
-    if (!std::ranges::all_of(last_, [](const auto& each) { return each->is_back(); })) return false;
+    for (const auto& each : last_) {
+      std::optional<Status> back = each->look_whether_back();
+      if (!back) return false;
+      if (status.ok()) status = *std::move(back);
+    }
+    awaited_ = true;
   }
-  (void)wait();  // which does not take long any more
+  (void)end(status);
   return true;
 }
 
 Status Landing::wait() {
-  MutexLock lock(mutex_);
-  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_ || !awaited_; });
-  if (outcome_) return *outcome_;
-  awaited_ = true;
-  lock.unlock();
+  {
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_ || !awaited_; });
+    if (outcome_) return *outcome_;
+    awaited_ = true;
+  }
   Status status;
   for (const auto& each : last_) {
     Status back = each->wait_until_back();
     if (status.ok()) status = std::move(back);
   }
+  return end(status);
+}
+
+/// By the thread that has set `awaited_`.
+Status Landing::end(Status status) {
   if (!status.ok() && failed_) status = failed_(status);
-  lock.lock();
-  outcome_ = status;
-  awaited_ = false;
-  const Tensors over = std::exchange(all_, {});
-  lock.unlock();
+  Tensors over;
+  {
+    const MutexLock lock(mutex_);
+    outcome_ = status;
+    awaited_ = false;
+    over.swap(all_);
+  }
   changed_.notify_all();
   for (const auto& each : over) each->have_landed();
   return status;

@@ -19,8 +19,8 @@ namespace elastic::device {
 /// Any thread.
 class Landing {
  public:
-  /// `all`: sent back already. `failed` is called at most once, with the device's error, and returns
-  /// that of the operation; never after `wait` has returned.
+  /// `all`: sent back already. `failed` is called at most once, with the device's error, and
+  /// returns that of the operation; never after `wait` has returned.
   Landing(std::vector<std::shared_ptr<StagedTensors>> all,
           std::function<Status(const Status&)> failed)
       : last_(last_of(all)), failed_(std::move(failed)), all_(std::move(all)) {}
@@ -35,6 +35,7 @@ class Landing {
  private:
   using Tensors = std::vector<std::shared_ptr<StagedTensors>>;
   static Tensors last_of(const Tensors& all);
+  Status end(Status status);
 
   const Tensors last_;
   const std::function<Status(const Status&)> failed_;

@@ -15,6 +15,8 @@ namespace {
 constexpr unsigned kSleepUntilEvent = 1 | 2;
 /// For tensors in a block: a cache line, and good for copies.
 constexpr std::size_t kAlignment = 256;
+/// For messages.
+constexpr const char* kQueued = "what was queued before the call, or a copy of its tensors";
 
 constexpr std::size_t aligned(std::size_t offset) {
   return (offset + kAlignment - 1) / kAlignment * kAlignment;
@@ -205,10 +207,12 @@ void StagedTensors::have_landed() {
   block_ = {};
 }
 
-bool StagedTensors::is_back() const {
-  if (!unfinished_) return true;
+std::optional<Status> StagedTensors::look_whether_back() const {
+  if (!unfinished_) return Status();
   const CurrentContext here = device_->enter();
-  return device_->cuda().api().event_query(event_) != CudaApi::kNotReady;
+  const int error = device_->cuda().api().event_query(event_);
+  if (error == CudaApi::kNotReady) return std::nullopt;
+  return device_->outcome(kQueued, error).within(call_);
 }
 
 Status StagedTensors::put_behind(CudaStream stream) const {
@@ -257,7 +261,7 @@ Status StagedTensors::record(void* stream) {
 Status StagedTensors::wait_for_event() {
   const int error = device_->wait_for(event_, call_);
   unfinished_.reset();
-  return device_->outcome("what was queued before the call, or a copy of its tensors", error);
+  return device_->outcome(kQueued, error);
 }
 
 Status StagedTensors::wait_behind(void* stream) {

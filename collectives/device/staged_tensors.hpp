@@ -100,8 +100,8 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   void* way_back() const { return unfinished_.value_or(nullptr); }
   /// Waits until the results are in the tensors.
   Status wait_until_back();
-  /// Looks whether they are, or never will be.
-  bool is_back() const;
+  /// What that would return; nothing while they are on their way.
+  std::optional<Status> look_whether_back() const;
   /// They are: gives their memory back.
   void have_landed();
   /// What is queued on `stream` from now on comes after the results. Any thread.

@@ -228,8 +228,8 @@ struct Options {
   /// They are shorter where the links have little latency. ELASTIC_SEGMENT_BYTES.
   std::size_t segment_bytes = std::size_t{256} << 10;
 
-  /// Named tensors are fused into buckets of at most this size; 0: each alone.
-  /// ELASTIC_BUCKET_BYTES.
+  /// Named tensors are fused into buckets of at most this size, and of four times this size on
+  /// devices under the backend `nccl`; 0: each alone. ELASTIC_BUCKET_BYTES.
   std::size_t bucket_bytes = std::size_t{16} << 20;
 
   /// Rank 0 tries other sizes of buckets in the first steps and keeps the one with the shortest

@@ -15,7 +15,8 @@ std::size_t definition_bytes(const TensorRequest& request) {
 
 bool BucketBuilder::fits(const Open& open, const TensorRequest& request) const {
   const std::uint64_t bytes = request.bytes();
-  return open.bytes <= bucket_bytes_ && bytes <= bucket_bytes_ - open.bytes &&
+  const std::uint64_t most = bucket_bytes_ * (request.on_device ? kDeviceFactor : 1);
+  return open.bytes <= most && bytes <= most - open.bytes &&
          open.definition_bytes + definition_bytes(request) <= kMaxDefinitionBytes;
 }
 
@@ -24,7 +25,8 @@ std::optional<BucketContent> BucketBuilder::add(std::shared_ptr<const TensorRequ
   std::optional<BucketContent> closed;
   auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& candidate) {
     const TensorRequest& first = *candidate.content.front();
-    return first.op == request->op && first.scale == request->scale;
+    return first.op == request->op && first.scale == request->scale &&
+           first.on_device == request->on_device;
   });
   if (open != open_.end() && !fits(*open, *request)) {
     closed = std::move(open->content);

@@ -14,11 +14,13 @@ namespace elastic::coordinator {
 using BucketContent = std::vector<std::shared_ptr<const TensorRequest>>;
 
 /// Fuses requests into buckets. The buckets depend on the order of the calls alone. One bucket of
-/// allreduces per op is open at a time; dtypes may differ within a bucket. Any other request is a
-/// bucket by itself. Owned by a Negotiator.
+/// allreduces per op is open at a time, and another one of those on devices: in one bucket all
+/// would go through host memory. Dtypes may differ within a bucket. Any other request is a bucket
+/// by itself. Owned by a Negotiator.
 class BucketBuilder {
  public:
   /// `bucket_bytes` limits the size of a bucket; a single larger request has a bucket of its own.
+  /// Buckets on devices may be kDeviceFactor times as large.
   explicit BucketBuilder(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
   /// Holds for what is added from now on.
   void set_bucket_bytes(std::size_t bucket_bytes) { bucket_bytes_ = bucket_bytes; }
@@ -36,6 +38,9 @@ class BucketBuilder {
 
   /// Bound on the encoded size of a bucket's definition in a note.
   static constexpr std::size_t kMaxDefinitionBytes = 256 * 1024;
+  /// NVLink moves some hundred gigabytes a second. A bucket of 16 MiB is summed there in the time
+  /// that the ranks take to agree on it and on its result.
+  static constexpr std::uint64_t kDeviceFactor = 4;
 
  private:
   struct Open {

@@ -57,6 +57,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
     std::string name, std::vector<TensorView> tensors, ReduceOp op,
     const std::shared_ptr<device::StagedTensors>& staged, Scale scale) {
   NamedCall call{.request = request_for(name, tensors, op, scale), .make = {}};
+  call.request.on_device = staged && staged->when() == device::Fetch::kOnDemand;
   Submission submission{.call = std::move(call), .tensors = std::move(tensors)};
   submission.staged = staged;
   return submit(std::move(submission));

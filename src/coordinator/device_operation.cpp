@@ -142,9 +142,10 @@ void DeviceOperation::are_back(const Status& outcome) {
 /// One event, behind the tensors of the last part, stands for those of all. Null: the outputs have
 /// no room for the result.
 void DeviceOperation::bring_back(std::shared_ptr<collectives::DeviceResult> result) {
-  const Result<void*> via = result ? result->begin_unpack() : Result<void*>(nullptr);
+  const Result<void*> via =
+      result ? result->begin_unpack() : Result<void*>(static_cast<void*>(nullptr));
   are_back(via.status());
-  if (!result || !via.ok()) return;
+  if (!via.ok() || via.value() == nullptr) return;
   const auto last = std::find_if(parts_.rbegin(), parts_.rend(),
                                  [](const Part& part) { return part.staged != nullptr; });
   last->staged->are_coming(via.value(), std::move(result));

@@ -53,9 +53,15 @@ struct TensorRequest {
   ReduceOp op = ReduceOp::kSum;
   std::vector<TensorShape> tensors;
   Scale scale{1, 1};
+  /// The backend takes this rank's tensors on their device. Each rank's own business: it is neither
+  /// sent nor compared.
+  bool on_device = false;
 
   std::uint64_t bytes() const;
-  bool operator==(const TensorRequest&) const = default;
+  bool operator==(const TensorRequest& other) const {
+    return name == other.name && kind == other.kind && op == other.op && tensors == other.tensors &&
+           scale == other.scale;
+  }
 };
 
 /// A named call that only some ranks of the view make.

@@ -68,6 +68,8 @@ Driver& driver() {
   return *the;
 }
 
+std::atomic<long> host_waits{0};
+
 /// Not in memory that the linker gets for threads one by one: ThreadSanitizer takes its reuse for a
 /// race.
 [[gnu::tls_model("initial-exec")]] thread_local std::vector<Context*> current;
@@ -269,6 +271,7 @@ EXPORT int cuStreamEndCapture(void* stream, void** graph) {
 }
 EXPORT int cuStreamSynchronize(void* stream) {
   if (stream_of(stream) == nullptr) return kInvalidContext;
+  ++host_waits;
   stream_of(stream)->synchronize();
   return kSuccess;
 }
@@ -305,6 +308,7 @@ EXPORT int cuEventRecord(void* event, void* stream) {
 }
 EXPORT int cuEventSynchronize(void* event) {
   if (spoils_captures()) return kUnsafeInCapture;
+  ++host_waits;
   const SharedEvent awaited = *static_cast<SharedEvent*>(event);
   awaited->wait(awaited->latest());
   return fails("cuEventSynchronize") ? kIllegalAddress : kSuccess;
@@ -313,6 +317,11 @@ EXPORT int cuEventSynchronize(void* event) {
 EXPORT int cuEventQuery(void* event) {
   const SharedEvent asked = *static_cast<SharedEvent*>(event);
   return asked->is_reached(asked->latest()) ? kSuccess : kNotReady;
+}
+
+/// For tests: how often the host has waited for a stream or an event.
+EXPORT long cuda_stand_in_waits() {
+  return host_waits;
 }
 
 /// For tests: so many bytes are left on all devices now, for the calls of this thread.

@@ -1,4 +1,6 @@
 // Results on their way to tensors on a device, for which no thread of the library waits.
+#include "collectives/device/landing.hpp"
+
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -8,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "collectives/device/devices.hpp"
-#include "collectives/device/landing.hpp"
 #include "coordinator/work_state.hpp"
 #include "cuda/driver_calls.hpp"
 

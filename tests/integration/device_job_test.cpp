@@ -101,6 +101,19 @@ TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {
   EXPECT_THAT(ended.output, HasSubstr("ranks 0 and 1 have their tensors on one CUDA device"));
 }
 
+/// Counts, which do not depend on how fast the machine is. The stand-in for NCCL makes no thread
+/// for a launch, as NCCL does.
+TEST(NcclDeviceJob, CallsMakeNoThreadsAndDoNotSleep) {
+  if (kSlowness > 1) GTEST_SKIP() << "sanitizers have pthread_create and nanosleep themselves";
+  const ScratchFolder folder;
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  const Ended ended =
+      run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DEVICE_COSTS, folder.path().string()},
+          environment);
+  EXPECT_EQ(ended.status, 0) << ended.output;
+}
+
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
 }

@@ -27,7 +27,7 @@ inline std::vector<std::byte> bytes_of(DType dtype, const std::vector<double>& v
 /// Brings a result on the device to its tensors, and waits until it is there.
 inline Status unpack(const testing::Gpu& gpu, DeviceResult& result) {
   const Result<void*> via = result.begin_unpack();
-  if (!via.ok()) return via.status();
+  if (!via.ok() || via.value() == nullptr) return via.status();
   testing::Gpu::must("cuStreamSynchronize",
                      gpu.call<int(void*)>("cuStreamSynchronize")(via.value()));
   return {};

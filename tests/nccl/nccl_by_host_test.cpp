@@ -2,6 +2,8 @@
 // has failed in them.
 #include <chrono>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +19,13 @@ namespace {
 using std::chrono::milliseconds;
 using Script = NcclScript;
 
-class NcclByHostTest : public NcclAllreduceFixture {};
+class NcclByHostTest : public NcclAllreduceFixture {
+ protected:
+  /// Whether a lane of the rank has the turn on the device.
+  bool is_taken(std::size_t rank) {
+    return !services_[rank].devices->open(0).value()->take_turn({}).owns_lock();
+  }
+};
 
 TEST_F(NcclByHostTest, GoesThroughTheHostUntilAllRanksAreReady) {
   make(3, /*waits=*/false);
@@ -57,17 +65,55 @@ TEST_F(NcclByHostTest, GoesThroughTheHostWhereTensorsLieElsewhereOnOneRank) {
   EXPECT_TRUE(allreduce()) << "it is good for the next";
 }
 
-/// Another lane of the rank has work of another communicator on it, which may wait for other ranks.
-TEST_F(NcclByHostTest, GoesThroughTheHostWhereADeviceIsTaken) {
+/// Another lane of the rank has work on it, which may wait for other ranks.
+TEST_F(NcclByHostTest, GoesThroughTheHostWhereADeviceStaysTaken) {
   make(2, true);
   ASSERT_TRUE(allreduce());
   {
     const auto device = services_[1].devices->open(0);
-    const auto turn = device.value()->try_turn();
+    const auto turn = device.value()->take_turn({});
     ASSERT_TRUE(turn.owns_lock());
     EXPECT_FALSE(allreduce());
   }
   EXPECT_TRUE(allreduce());
+}
+
+TEST_F(NcclByHostTest, WaitsForADeviceThatIsTaken) {
+  make(2, true, 7, [](NcclServices& services) { services.turn = std::chrono::minutes(1); });
+  ASSERT_TRUE(allreduce());
+  const auto device = services_[1].devices->open(0);
+  auto turn = device.value()->take_turn({});
+  ASSERT_TRUE(turn.owns_lock());
+  const auto outcome = begin({{DType::kF32, 1003}});
+  std::thread ranks(
+      [&] { on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); }); });
+  until([&] { return is_taken(0); });
+  turn.unlock();
+  ranks.join();
+  EXPECT_TRUE(expect_right(*outcome, ReduceOp::kSum)) << "it went through the host";
+}
+
+/// The first lane has the device on one rank, and the second lane on the other: each waits for a
+/// call that the other rank does not make while the device is taken.
+TEST_F(NcclByHostTest, LanesThatWaitForEachOtherOnTwoRanksGoOn) {
+  make(2, true);
+  ASSERT_TRUE(allreduce());
+  const auto of_lane_0 = begin({{DType::kF32, 500}});
+  const auto of_lane_1 = begin({{DType::kF32, 700}});
+  const auto run_lane_1 = [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    of_lane_1->statuses[at] = other_backend(rank).run(
+        0, of_lane_1->tensors[at]->call(ReduceOp::kSum), of_lane_1->payloads[at]);
+  };
+  std::vector<std::thread> lanes;
+  lanes.emplace_back([&] { run_on(0, *of_lane_0, ReduceOp::kSum); });
+  lanes.emplace_back([&] { run_lane_1(1); });
+  until([&] { return is_taken(0) && is_taken(1); });
+  lanes.emplace_back([&] { run_on(1, *of_lane_0, ReduceOp::kSum); });
+  lanes.emplace_back([&] { run_lane_1(0); });
+  for (std::thread& each : lanes) each.join();
+  expect_right(*of_lane_0, ReduceOp::kSum);
+  expect_right(*of_lane_1, ReduceOp::kSum);
 }
 
 TEST_F(NcclByHostTest, GoesThroughTheHostWhereOneRankCannotCast) {

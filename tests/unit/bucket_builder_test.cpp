@@ -55,6 +55,24 @@ TEST(BucketBuilder, PutsEveryRequestAloneWithoutAThreshold) {
   EXPECT_TRUE(builder.add(floats("c", 1)));
 }
 
+TEST(BucketBuilder, MakesLargerBucketsOfTensorsOnDevices) {
+  const auto on_device = [](const char* name, std::uint64_t count) {
+    TensorRequest request = *floats(name, count);
+    request.on_device = true;
+    return std::make_shared<const TensorRequest>(std::move(request));
+  };
+  BucketBuilder builder(40);
+  EXPECT_FALSE(builder.add(on_device("a", 10)));
+  EXPECT_FALSE(builder.add(floats("host", 10)));
+  EXPECT_FALSE(builder.add(on_device("b", 30)));  // exactly full
+  const auto closed = builder.add(on_device("c", 1));
+  ASSERT_TRUE(closed);
+  EXPECT_THAT(names(*closed), ElementsAre("a", "b"));
+  const auto host = builder.add(floats("more", 1));
+  ASSERT_TRUE(host);
+  EXPECT_THAT(names(*host), ElementsAre("host"));
+}
+
 TEST(BucketBuilder, KeepsOpsApartAndDtypesTogether) {
   BucketBuilder builder(1000);
   EXPECT_FALSE(builder.add(floats("sum1", 1)));

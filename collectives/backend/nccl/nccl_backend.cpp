@@ -25,7 +25,7 @@ namespace elastic::collectives::nccl {
 namespace {
 
 /// Collectives by NCCL for tensors on devices. Steps of an operation:
-/// 1. Take the turn on the tensors' device, if it is free.
+/// 1. Take the turn on the tensors' device, if it becomes free soon.
 /// 2. Take the memory for the operation, and vote with all ranks whether NCCL performs it
 ///    (Readiness). This also advances the making of the view's communicator. An allgather takes its
 ///    memory after the vote, when the ranks have exchanged their counts (`agree_on_gathering`).
@@ -62,7 +62,7 @@ class NcclBackend final : public Backend {
   /// The device of an operation's tensors, if this lane has the turn on it.
   struct Turn {
     std::shared_ptr<SharedDevice> device;
-    std::unique_lock<std::mutex> lock;
+    SharedDevice::Turn lock;
   };
 
   /// This rank's part in an operation by NCCL.
@@ -74,6 +74,7 @@ class NcclBackend final : public Backend {
 
   Status begin_early(LaneOperation& operation);
   Result<Turn> take_turn(const Call& call, const Payload& payload);
+  Result<SharedDevice::Turn> wait_for_turn(SharedDevice& device, std::size_t bytes);
   Result<std::shared_ptr<Communicator>> agree(LaneOperation& operation, OwnTensors own);
   Result<bool> agree_on_work(LaneOperation& operation, Part& part, const Payload& payload);
   Result<bool> agree_on_gathering(LaneOperation& operation, Part& part, const Payload& payload,
@@ -188,8 +189,7 @@ Status NcclBackend::prepare_work(const Call& call, Part& part, const Payload& pa
   return prepared;
 }
 
-/// Tries to take the turn on the tensors' device. Does not wait: the lane that has the turn may
-/// itself wait for a rank that waits here.
+/// Takes the turn on the tensors' device, if this rank can use NCCL for them.
 Result<NcclBackend::Turn> NcclBackend::take_turn(const Call& call, const Payload& payload) {
   if (payload.on_device() == nullptr) return Turn{};
   if (const auto over = services_.reaper->over(); !over.ok()) return over.status();
@@ -202,9 +202,27 @@ Result<NcclBackend::Turn> NcclBackend::take_turn(const Call& call, const Payload
     return Turn{};
   }
   if (!device.value()->mover().takes(given.tensors())) return Turn{};
-  std::unique_lock<std::mutex> lock = device.value()->try_turn();
-  if (!lock.owns_lock()) return Turn{};
-  return Turn{std::move(device).value(), std::move(lock)};
+  std::size_t bytes = 0;
+  for (const DeviceTensor& tensor : given.tensors()) bytes += tensor.bytes_of_wire();
+  auto lock = wait_for_turn(*device.value(), bytes);
+  if (!lock.ok()) return lock.status();
+  if (!lock.value().owns_lock()) return Turn{};
+  return Turn{std::move(device).value(), std::move(lock).value()};
+}
+
+/// Waits while another lane has the turn. Not for ever, as that lane may itself wait for a rank
+/// that waits here: about as long as the way through host memory would take.
+Result<SharedDevice::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std::size_t bytes) {
+  constexpr Duration kLook = std::chrono::microseconds(100);
+  const TimePoint until = Clock::now() + services_.turn + std::chrono::nanoseconds(bytes);
+  for (;;) {
+    SharedDevice::Turn turn = device.take_turn(kLook);
+    if (turn.owns_lock() || Clock::now() >= until) return turn;
+    if (Status status = view_.mesh->progress_and_check_peers(); !status.ok()) {
+      view_.mesh->abandon();
+      return status;
+    }
+  }
 }
 
 /// For an allgather: exchanges the number of elements of each rank.

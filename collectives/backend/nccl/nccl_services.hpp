@@ -28,6 +28,8 @@ struct NcclServices {
   Deadlines deadlines{.start = std::chrono::minutes(5)};
   /// Limit for a collective; and as long again for each GiB.
   Duration operation = std::chrono::minutes(2);
+  /// Limit for the wait for a device that another lane uses; and a nanosecond for each byte.
+  Duration turn = std::chrono::microseconds(100);
   /// Limit by which a transfer of state is delayed for the exchange of a communicator's id, so that
   /// NCCL makes the communicator while the state travels.
   Duration head_start = std::chrono::milliseconds(500);

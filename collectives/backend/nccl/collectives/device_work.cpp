@@ -9,9 +9,9 @@ namespace elastic::collectives::nccl {
 namespace {
 
 /// A wait first spins, for this many queries of the device, then yields the processor between
-/// queries, then sleeps between them.
+/// queries, and sleeps between them from this time on: a sleep lasts longer than most collectives.
 constexpr int kSpins = 100;
-constexpr int kYields = 1000;
+constexpr Duration kYields = std::chrono::milliseconds(5);
 constexpr Duration kPause = std::chrono::microseconds(20);
 constexpr int kLooksPerCheck = 64;
 
@@ -75,6 +75,8 @@ bool DeviceWork::has_stopped() const {
 
 Status DeviceWork::wait(TimePoint until, const Meanwhile& meanwhile) {
   const auto& cuda = *device()->cuda();
+  const TimePoint sleeps_from = Clock::now() + kYields;
+  bool sleeps = false;
   for (int looks = 0;; ++looks) {
     const int error = end_->query();
     if (error == 0) return {};
@@ -82,11 +84,13 @@ Status DeviceWork::wait(TimePoint until, const Meanwhile& meanwhile) {
     if (Status status = meanwhile(); !status.ok()) return status;
     if (looks % kLooksPerCheck == 0) {
       if (Status status = communicator().check(); !status.ok()) return status;
-      if (Clock::now() >= until) {
+      const TimePoint now = Clock::now();
+      sleeps = now >= sleeps_from;
+      if (now >= until) {
         return Status(Code::kTimeout, "a collective of NCCL has not ended in time");
       }
     }
-    if (looks > kYields) {
+    if (sleeps) {
       std::this_thread::sleep_for(kPause);
     } else if (looks > kSpins) {
       ::sched_yield();

@@ -18,6 +18,7 @@ Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedD
   std::shared_ptr<BucketResult> made(new BucketResult(std::move(device), stream, tensors, divisor));
   if (memory.data() != nullptr) {
     made->memory_ = std::move(memory);
+    made->is_registered_ = true;
     return made;
   }
   auto lent = made->device_->lend(made->bytes_);
@@ -35,12 +36,19 @@ BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
       bytes_(extent(tensors)) {}
 
 Result<void*> BucketResult::begin_unpack() {
-  Result<void*> via = device_->way_back();
-  if (!via.ok() || bytes_ == 0) return via;
-  const device::CurrentContext here = device_->cuda()->enter();
+  const Result<void*> via = device_->way_back();
+  if (!via.ok()) return via;
+  if (bytes_ == 0) return static_cast<void*>(nullptr);
+  device::CudaDevice& cuda = *device_->cuda();
+  const device::CurrentContext here = cuda.enter();
   Status status = device_->mover().unpack(tensors_, address(), divisor_, via.value());
   if (!status.ok()) return status;
-  return via;
+  if (!is_registered_) return via;
+  // The ranks use registered blocks in the same order: none may be free earlier on some ranks.
+  status =
+      cuda.outcome("the result of a collective", cuda.cuda().api().stream_synchronize(via.value()));
+  if (!status.ok()) return status;
+  return static_cast<void*>(nullptr);
 }
 
 Status BucketResult::copy_to_host(Buffer& data) {

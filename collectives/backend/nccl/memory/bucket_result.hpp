@@ -21,7 +21,8 @@ class BucketResult : public DeviceResult {
  public:
   /// `stream` is the lane's stream on the device; the result is there when the stream's work is
   /// done. It is copied to the outputs over SharedDevice::way_back, so that the lane's next
-  /// collective need not wait for that. `memory`: device memory for the bucket; if empty, the bucket borrows some from `device`.
+  /// collective need not wait for that. `memory`: registered memory for the bucket; if empty, the
+  /// bucket borrows some from `device`.
   static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
                                                     void* stream,
                                                     std::span<const DeviceTensor> tensors,
@@ -45,6 +46,7 @@ class BucketResult : public DeviceResult {
   const std::uint32_t divisor_;  // 1 if the call is no average
   const std::size_t bytes_;
   device::BlockPool::Block memory_;
+  bool is_registered_ = false;
 };
 
 }  // namespace elastic::collectives::nccl

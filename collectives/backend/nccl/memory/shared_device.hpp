@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/memory/bucket_mover.hpp"
@@ -32,7 +33,9 @@ class SharedDevice {
   const std::shared_ptr<device::CudaDevice>& cuda() const { return cuda_; }
   /// The turn to run a communicator's work on the device. With work of two communicators at once,
   /// in different orders on two ranks, the ranks would wait for each other for ever.
-  std::unique_lock<std::mutex> try_turn() { return std::unique_lock(turn_, std::try_to_lock); }
+  using Turn = std::unique_lock<std::timed_mutex>;
+  /// Waits for it, at most so long.
+  Turn take_turn(Duration most) { return Turn(turn_, most); }
 
   /// The CUDA stream of a lane. Lives as long as this object.
   Result<void*> stream(std::size_t lane);
@@ -61,9 +64,9 @@ class SharedDevice {
   const NcclMemory nccl_memory_;
   device::BlockPool memory_;
   MemoryShortage shortage_;
-  std::mutex turn_;  // guards no field
+  std::timed_mutex turn_;  // guards no field
   Mutex mutex_;
-  std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);                  // by lane
+  std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);  // by lane
   void* way_back_ ELASTIC_GUARDED_BY(mutex_) = nullptr;
   std::map<std::size_t, device::BlockPool> registrable_ ELASTIC_GUARDED_BY(mutex_);  // by lane
 };
