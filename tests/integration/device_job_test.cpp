@@ -114,6 +114,20 @@ TEST(NcclDeviceJob, CallsMakeNoThreadsAndDoNotSleep) {
   EXPECT_EQ(ended.status, 0) << ended.output;
 }
 
+/// More workers than are linked with each other from the start (Options::all_linked).
+TEST(NcclDeviceJob, WorkersWithoutALinkWithEachOther) {
+  if (kSlowness > 1) GTEST_SKIP() << "too many processes";
+  const ScratchFolder folder;
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.insert(environment.end(), {"LD_LIBRARY_PATH=" CUDA_STAND_IN, "ELASTIC_TRANSPORT=tcp",
+                                         "ELASTIC_LOG_LEVEL=info"});
+  const Ended ended = run({ELASTICRUN, "-np", "18", "--max-restarts", "0", DIGIT_STREAM,
+                           "device_blocking", "5", "2000", "1", folder.path().string()},
+                          environment);
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr(by_nccl_from_now_on("allreduces")));
+}
+
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
 }

@@ -40,7 +40,7 @@ class Fabric {
                       ReduceOp op, const std::atomic<bool>& called_off);
 
  private:
-  static constexpr int kMostRanks = 16;
+  static constexpr int kMostRanks = 40;
   static constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
   struct Rank {

@@ -18,7 +18,7 @@
 #include "collectives/backend/nccl/memory/registrations.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/readiness.hpp"
-#include "collectives/backend/nccl/small_allgather.hpp"
+#include "collectives/backend/nccl/verdict.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {
@@ -84,7 +84,7 @@ class NcclBackend final : public Backend {
                       device::BlockPool::Block registered) const;
   Result<std::vector<std::uint64_t>> share_counts(LaneOperation& operation);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
-  Result<bool> conclude(SmallAllgather& verdict, bool succeeded, Kind kind, Part& part,
+  Result<bool> conclude(Verdict& verdict, bool succeeded, Kind kind, Part& part,
                         Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
@@ -171,7 +171,8 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
   if (!counts.ok()) return counts.status();
   part.form = Blocks{std::move(counts).value()};
   const Status own = prepare_work(operation.call, part, payload, std::move(communicator), {});
-  SmallAllgather votes(*view_.mesh, next_tag(operation), 1);
+  Verdict votes(*view_.mesh);
+  if (Status begun = votes.begin(next_tag(operation)); !begun.ok()) return begun;
   return votes.all(own.ok());
 }
 
@@ -229,13 +230,12 @@ Result<SharedDevice::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std:
 Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& operation) {
   const Section& block = operation.call.sections.front();
   const std::uint64_t mine = block.count;
-  SmallAllgather round(*view_.mesh, next_tag(operation), sizeof mine);
-  round.send(std::as_bytes(std::span(&mine, 1)));
-  if (Status status = round.finish(); !status.ok()) return status;
+  Payload said;
+  said.data.resize(sizeof mine);
+  std::memcpy(said.data.data(), &mine, sizeof mine);
+  if (Status status = allgather(view_, operation, said); !status.ok()) return status;
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(size()));
-  for (int each = 0; each < size(); ++each) {
-    std::memcpy(&counts[static_cast<std::size_t>(each)], round.of(each).data(), sizeof mine);
-  }
+  std::memcpy(counts.data(), said.data.data(), counts.size() * sizeof mine);
   if (const auto total = gathered_bytes("allgather", counts, size_of(block.dtype)); !total.ok()) {
     return total.status();
   }
@@ -245,17 +245,13 @@ Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& oper
 /// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
 /// has failed on some rank, and nothing of the operation is left on this rank's device.
 Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload& payload) {
-  SmallAllgather verdict(*view_.mesh, next_tag(operation), 1);
-  Status links;
+  Verdict verdict(*view_.mesh);
+  Status links = verdict.begin(next_tag(operation));
+  if (!links.ok()) return links;
   const auto meanwhile = [&]() -> Status {
     links = view_.mesh->progress_and_check_peers();
-    if (!links.ok()) return links;
-    for (int each = 0; each < size(); ++each) {
-      if (each == rank() || !verdict.has_come(each) || verdict.of(each)[0] != std::byte{0})
-        continue;
-      return Status(Code::kPeerLost, "NCCL has failed on rank " + std::to_string(each), each);
-    }
-    return {};
+    if (!links.ok() || !verdict.has_failed()) return links;
+    return Status(Code::kPeerLost, "NCCL has failed on another rank");
   };
   const Status own = part.work->run(services_.operation, meanwhile);
   if (!own.ok()) {
@@ -268,7 +264,7 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload&
 }
 
 /// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
-Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, Kind kind, Part& part,
+Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, Kind kind, Part& part,
                                    Payload& payload) {
   const Result<bool> all = verdict.all(succeeded);
   if (!all.ok()) {

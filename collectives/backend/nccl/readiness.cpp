@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "collectives/backend/nccl/communicator/bootstrap_exchange.hpp"
-#include "collectives/backend/nccl/small_allgather.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -28,6 +27,16 @@ struct ReadinessVote {
   std::uint8_t plain = 0;       ///< its memory for the result is not registered
 };
 static_assert(sizeof(ReadinessVote) == 12);
+
+Status allgather(const ModuleView& view, LaneOperation& operation, Payload& block) {
+  Call call;
+  call.kind = Kind::kAllgather;
+  call.sections = {{DType::kU8, block.data.size(), 0}};
+  call.fingerprint = operation.call.fingerprint;
+  call.error = operation.call.error;
+  call.phase = operation.next_phase();
+  return view.native->run(operation.position, call, block);
+}
 
 Readiness::Readiness(const ModuleView& view, const NcclServices& services, ViewCommunicator& shared,
                      Registrations& registrations, OwnTensors own)
@@ -165,13 +174,14 @@ Status Readiness::carry_messages(LaneOperation& operation) {
   frame[1] = static_cast<std::byte>(mine.size() & 0xffU);
   frame[2] = static_cast<std::byte>(mine.size() >> 8U);
   std::memcpy(frame.data() + kHead, mine.data(), mine.size());
-  SmallAllgather round(*view_.mesh, {view_.generation, operation.position, operation.next_phase()},
-                       frame.size());
-  round.send(frame);
-  if (Status status = round.finish(); !status.ok()) return status;
+  Payload round;
+  round.data.resize(frame.size());
+  std::memcpy(round.data.data(), frame.data(), frame.size());
+  if (Status status = allgather(view_, operation, round); !status.ok()) return status;
   std::vector<std::string> messages;
   for (int each = 0; each < view_.mesh->size(); ++each) {
-    const auto theirs = round.of(each);
+    const auto theirs =
+        round.data.bytes().subspan(static_cast<std::size_t>(each) * frame.size(), frame.size());
     // Another lane has already delivered this round on some ranks.
     if (theirs[0] != frame[0]) return {};
     const std::size_t bytes =

@@ -34,6 +34,10 @@ struct OwnTensors {
   bool are_early() const { return held_up_until != TimePoint{}; }
 };
 
+/// Gathers a small block of each rank, all of one size, in host memory, as a phase of the
+/// operation.
+Status allgather(const ModuleView& view, LaneOperation& operation, Payload& block);
+
 /// The decision of all ranks whether NCCL performs one operation. They vote until the votes decide
 /// it. Between the votes they advance the making of the view's communicator, which may take many
 /// operations: they carry its messages.
