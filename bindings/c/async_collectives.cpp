@@ -128,6 +128,14 @@ elastic_code elastic_work_wait(const elastic_work* work, elastic_contributors* c
   });
 }
 
+elastic_code elastic_work_wait_on_stream(const elastic_work* work, void* stream,
+                                         elastic_contributors* contributors) {
+  return guarded([&] {
+    require(work, "elastic_work_wait_on_stream", "work");
+    fill(contributors, work->value.wait(elastic::CudaStream{stream}));
+  });
+}
+
 elastic_code elastic_work_wait_for(const elastic_work* work, uint64_t nanoseconds, int* complete) {
   return guarded([&] {
     require(work, "elastic_work_wait_for", "work");

@@ -26,6 +26,11 @@ ELASTIC_C_API elastic_code elastic_scaled_allreduce_async(
 /* Waits until the operation is complete, and returns its result: the same code at every call. */
 ELASTIC_C_API elastic_code elastic_work_wait(const elastic_work* work,
                                              elastic_contributors* contributors);
+/* Waits until all members have the operation, and does not wait for the device that brings its
+ * results to the tensors: what is queued on `stream` of that device from now on comes after them.
+ * The same as elastic_work_wait if no device brings any. Since ELASTIC_ABI_VERSION 9. */
+ELASTIC_C_API elastic_code elastic_work_wait_on_stream(const elastic_work* work, void* stream,
+                                                       elastic_contributors* contributors);
 /* Waits for `nanoseconds` at most. If the operation is not complete then, returns ELASTIC_OK and
  * sets *complete to 0. */
 ELASTIC_C_API elastic_code elastic_work_wait_for(const elastic_work* work, uint64_t nanoseconds,

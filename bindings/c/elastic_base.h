@@ -13,7 +13,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to the headers of elastic.h. */
-#define ELASTIC_ABI_VERSION 8
+#define ELASTIC_ABI_VERSION 9
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the headers that the
  * program was compiled with, or the program may miss functions. */

@@ -28,8 +28,26 @@ void forget_completed() {
   std::erase_if(forgotten(), [](const auto& operation) { return operation.first.ready(); });
 }
 
-Contributors wait(PendingWork& pending) {
-  Contributors contributors = waiting([&] { return pending.work().wait(); });
+/// `stream`: the handle of a CUDA stream, or an object that has one, such as a torch.cuda.Stream.
+CudaStream stream_from(const nb::object& stream) {
+  const nb::object handle =
+      nb::hasattr(stream, "cuda_stream") ? nb::object(stream.attr("cuda_stream")) : stream;
+  std::uintptr_t address = 0;
+  if (!nb::try_cast(handle, address)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "Work.wait: give a CUDA stream, such as torch.cuda.current_stream(), or its handle "
+                "as a number");
+  }
+  return {reinterpret_cast<void*>(address)};
+}
+
+Contributors wait(PendingWork& pending, const nb::object& stream) {
+  Contributors contributors;
+  if (stream.is_none()) {
+    contributors = waiting([&] { return pending.work().wait(); });
+  } else {
+    contributors = waiting([&, on = stream_from(stream)] { return pending.work().wait(on); });
+  }
   pending.release_if_complete();
   return contributors;
 }
@@ -146,10 +164,13 @@ void bind_work(nb::module_& module) {
   nb::class_<PendingWork>(
       module, "Work",
       "An asynchronous operation under way. Keeps its tensors alive until it is complete.")
-      .def("wait", &wait,
+      .def("wait", &wait, nb::arg("stream") = nb::none(),
+           nb::sig("def wait(self, stream: typing.Any = None) -> Contributors"),
            "Waits until the operation is complete, and returns its Contributors. Raises its error "
-           "if "
-           "it failed.")
+           "if it failed.\nWith ``stream``, such as ``torch.cuda.current_stream()``, it does not "
+           "wait for the device: what is\nqueued on that stream from now on sees the results. It "
+           "still waits until all members have the\noperation, so that no death changes them any "
+           "more.")
       .def("wait_for", &wait_for, nb::arg("seconds"),
            "Waits at most so long, and returns whether the operation is complete.")
       .def(
