@@ -19,11 +19,9 @@ struct DeviceTensor {
   std::size_t count = 0;    ///< elements of the input; the kind of call gives those of the result
   std::uint64_t input = 0;  ///< addresses
   std::uint64_t output = 0;
-  /// Bytes from the start of a contiguous payload's data (Payload::make_contiguous) to this
-  /// tensor's result. `divided`: whether the result of an average is already divided there.
+  /// Bytes from the start of a bucket of all tensors to this one.
   std::size_t offset = 0;
-  bool divided = false;
-  Wire wire{dtype};  ///< type of the elements there; if `divided`, it is `dtype`
+  Wire wire{dtype};  ///< type of the elements there
 
   std::size_t bytes() const { return count * size_of(dtype); }  ///< at the addresses
   std::size_t bytes_of_wire() const { return count * size_of(wire.dtype); }
@@ -56,9 +54,6 @@ class DeviceResult {
   /// call is an average. \returns the stream on which this is queued; the result must live until
   /// it is done. Null: it is done.
   virtual Result<void*> begin_unpack() = 0;
-  /// Copies the result to host memory, in the layout of a contiguous payload
-  /// (Payload::make_contiguous).
-  virtual Status copy_to_host(Buffer& data) = 0;
 };
 
 }  // namespace elastic::collectives

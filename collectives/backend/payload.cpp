@@ -26,13 +26,6 @@ struct PiecesOf {
   }
 };
 
-const Blocks* blocks_of(const Payload& payload) {
-  if (const auto* on_device = std::get_if<ResultOnDevice>(&payload.form)) {
-    return std::get_if<Blocks>(&on_device->host_form);
-  }
-  return std::get_if<Blocks>(&payload.form);
-}
-
 }  // namespace
 
 std::span<const ZeroCopyTensor> Payload::zero_copy() const {
@@ -41,17 +34,21 @@ std::span<const ZeroCopyTensor> Payload::zero_copy() const {
 }
 
 std::span<const std::uint64_t> Payload::counts() const {
-  const Blocks* const blocks = blocks_of(*this);
+  if (const auto* on_device = std::get_if<ResultOnDevice>(&form)) return on_device->counts;
+  const auto* const blocks = std::get_if<Blocks>(&form);
   return blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts;
 }
 
 bool Payload::own_block_complete() const {
-  const Blocks* const blocks = blocks_of(*this);
-  return (group && group->complete) || (blocks != nullptr && blocks->own_block_complete);
+  if (group && group->complete) return true;
+  if (const auto* on_device = std::get_if<ResultOnDevice>(&form)) return on_device->complete;
+  const auto* const blocks = std::get_if<Blocks>(&form);
+  return blocks != nullptr && blocks->own_block_complete;
 }
 
 bool Payload::of_this_rank() const {
-  const Blocks* const blocks = blocks_of(*this);
+  if (std::holds_alternative<ResultOnDevice>(form)) return true;
+  const auto* const blocks = std::get_if<Blocks>(&form);
   return blocks != nullptr && blocks->of_this_rank;
 }
 
@@ -108,15 +105,7 @@ void Payload::make_contiguous() {
 void Payload::release_tensors() {
   lent = {};
   if (!zero_copy().empty() || on_device() != nullptr) form = Packed{};
-}
-
-Status Payload::bring_to_host() {
-  auto* const has = std::get_if<ResultOnDevice>(&form);
-  if (has == nullptr) return {};
-  Status status = has->result->copy_to_host(data);
-  ResultOnDevice::HostForm host_form = std::move(has->host_form);
-  std::visit([this](auto& alone) { form = std::move(alone); }, host_form);
-  return status;
+  if (auto* const has = std::get_if<ResultOnDevice>(&form)) has->result.reset();
 }
 
 }  // namespace elastic::collectives

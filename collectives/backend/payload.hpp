@@ -94,11 +94,12 @@ struct OnDevice {
   DeviceTensors* tensors = nullptr;
 };
 
-/// A result that the backend has left on the device. Payload::data is unspecified.
+/// This rank's result, which the backend has left on the device. A backend completes an operation
+/// when all ranks have theirs, so no other rank needs it. Payload::data is unspecified.
 struct ResultOnDevice {
-  using HostForm = std::variant<Packed, Blocks>;
-  std::shared_ptr<DeviceResult> result;
-  HostForm host_form;  ///< of the payload, if the result is copied to the host
+  std::shared_ptr<DeviceResult> result;    ///< null: it was delivered
+  std::vector<std::uint64_t> counts = {};  ///< as Blocks::counts
+  bool complete = false;  ///< of a call that failed: the result is there all the same
 };
 
 /// The caller's memory for large tensors, which saves the copies to and from Payload::data: the
@@ -137,7 +138,7 @@ struct Payload {
   std::span<const ZeroCopyTensor> zero_copy() const;
   std::span<const std::uint64_t> counts() const;  ///< also of a result on a device
   bool own_block_complete() const;  ///< also of a result on a device, and of a group's call
-  bool of_this_rank() const;        ///< also of a result on a device
+  bool of_this_rank() const;        ///< as every result on a device
   /// Whether the result is of no use to other ranks.
   bool stays_here() const { return group.has_value() || of_this_rank(); }
   DeviceTensors* on_device() const;
@@ -150,11 +151,9 @@ struct Payload {
   /// StateSections, to `data`, each aligned like a section. Such a payload is Packed afterwards;
   /// other forms stay as they are.
   void make_contiguous();
-  /// Forgets the caller's tensors, which may change from now on.
+  /// The result was delivered: forgets the caller's tensors, which may change from now on, and a
+  /// result on a device.
   void release_tensors();
-  /// Copies a result on a device to `data`, in the contiguous layout. kUnavailable: CUDA has
-  /// failed.
-  Status bring_to_host();
 };
 
 }  // namespace elastic::collectives

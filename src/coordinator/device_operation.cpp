@@ -82,8 +82,8 @@ void DeviceOperation::list_tensors() {
   for (const ResultPlace& place : host_->places()) {
     const auto& [input, output] = given_[place.tensor];
     if (output.bytes() == 0) continue;
-    collectives::DeviceTensor tensor{input.dtype,          input.count,  address(input.data),
-                                     address(output.data), place.offset, place.divided};
+    collectives::DeviceTensor tensor{input.dtype, input.count, address(input.data),
+                                     address(output.data), place.offset};
     if (place.wire) tensor.wire = *place.wire;
     on_device_.push_back(tensor);
   }

@@ -49,9 +49,6 @@ void Lane::settle(LaneView& view) {
 /// Sends or takes the result of the operation before the view's position.
 Status Lane::hand_over(LaneView& view) {
   const bool takes = view.takes();
-  if (view.sends()) {
-    if (Status host = kept_.payload.bring_to_host(); !host.ok()) return leave(host);
-  }
   collectives::Backend::Parcel taken;
   const Status status =
       view.backend->hand_over(view.position - 1, view.handover, takes ? taken : kept_);

@@ -216,12 +216,12 @@ std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
   places.reserve(given_inputs_.size());
   for (std::size_t i = 0; i < outputs_.tensors().size(); ++i) {
     const std::size_t tensor = zero_copy_.empty() ? i : packed_places_[i];
-    places.push_back({tensor, outputs_.offsets()[i], false, wires_[tensor]});
+    places.push_back({tensor, outputs_.offsets()[i], wires_[tensor]});
   }
   std::size_t at = outputs_.bytes();
   for (std::size_t i = 0; i < zero_copy_.size(); ++i) {
     at = collectives::aligned(at);
-    places.push_back({zero_copy_places_[i], at, true, wires_[zero_copy_places_[i]]});
+    places.push_back({zero_copy_places_[i], at, wires_[zero_copy_places_[i]]});
     at += zero_copy_[i].bytes();
   }
   return places;

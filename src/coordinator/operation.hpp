@@ -59,7 +59,6 @@ class Operation {
   struct ResultPlace {
     std::size_t tensor = 0;  ///< index among the operation's tensors
     std::size_t offset = 0;
-    bool divided = false;  ///< an average is already divided by the number of contributors
     std::optional<collectives::Wire> wire = {};  ///< of the elements there; none: their own type
   };
   /// The places of all tensors' results, by offset: by default of one tensor, which is the payload.

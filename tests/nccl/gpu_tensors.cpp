@@ -38,7 +38,7 @@ GpuTensors::GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> sha
     }
     at = aligned(at);
     sections_.push_back({shape.wire.dtype, shape.count, at});
-    tensors_.push_back({shape.dtype, shape.count, input, output, at, false, shape.wire});
+    tensors_.push_back({shape.dtype, shape.count, input, output, at, shape.wire});
     at += tensors_.back().bytes_of_wire();
   }
 }

@@ -215,48 +215,13 @@ TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
   EXPECT_EQ(nccl_->counts().aborts, 3);
 }
 
-TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
-  if (GetParam() == Kind::kReduceScatter) return;  // each rank has its own part
-  make(3, true);
-  // Rank 1 is the holder. For a broadcast it is the root, too.
-  const auto outcome = begin(of(GetParam()));
-  run(*outcome);
-  ASSERT_TRUE(outcome->by_nccl());
-  const std::uint64_t done = position_ - 1;
-  make(3, true, 8);  // the view changes before rank 2 has heard of the end
-  Backend::HandoverPairs pairs;
-  pairs.senders = {1};
-  pairs.takers = {2};
-  Backend::Parcel taken;
-  on_all_ranks([&](int rank) {
-    Backend::Parcel given;
-    if (rank == 1) {
-      given.payload = std::move(outcome->payloads[1]);
-      expect_ok(given.payload.bring_to_host());
-    }
-    expect_ok(backend(rank).hand_over(done, pairs, rank == 2 ? taken : given));
-  });
-  EXPECT_EQ(taken.payload.device_result(), nullptr);
-  expect_ok(outcome->tensors[2]->take(taken.payload));
-  outcome->tensors[2]->expect_right(taken.payload);
-}
-
-INSTANTIATE_TEST_SUITE_P(Kinds, NcclMoveTest,
-                         ::testing::Values(Kind::kBroadcast, Kind::kAllgather,
-                                           Kind::kReduceScatter),
-                         [](const auto& param) {
-                           return param.param == Kind::kBroadcast   ? "Broadcast"
-                                  : param.param == Kind::kAllgather ? "Allgather"
-                                                                    : "ReduceScatter";
-                         });
-
-/// A rank dies after the others have their parts, and before it has confirmed its own. The others
-/// do not know whether it has confirmed to one of them, and no other rank has their parts.
-TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
+/// A rank dies after the others have their results, and before it has confirmed its own. The others
+/// do not know whether it has confirmed to one of them.
+TEST_P(NcclMoveTest, KeepsAResultThatOthersMayCountOn) {
   nccl_->script(2, {.allreduce = How::kHangsAtEnd, .works_before = 1});
   make(3, true);
-  ASSERT_TRUE(perform(reduce_scatter(100)));
-  const auto outcome = begin(reduce_scatter(1003, ReduceOp::kAverage));
+  ASSERT_TRUE(perform(of(GetParam())));
+  const auto outcome = begin(of(GetParam()));
   std::atomic<bool> others_are_done{false};
   nccl_->on_poll([&](int rank) {
     if (rank != 2) return;
@@ -275,6 +240,15 @@ TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
     outcome->tensors[rank]->expect_right(outcome->payloads[rank]);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, NcclMoveTest,
+                         ::testing::Values(Kind::kBroadcast, Kind::kAllgather,
+                                           Kind::kReduceScatter),
+                         [](const auto& param) {
+                           return param.param == Kind::kBroadcast   ? "Broadcast"
+                                  : param.param == Kind::kAllgather ? "Allgather"
+                                                                    : "ReduceScatter";
+                         });
 
 }  // namespace
 }  // namespace elastic::collectives::nccl

@@ -150,7 +150,6 @@ TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
 class PartOnDevice final : public collectives::DeviceResult {
  public:
   Result<void*> begin_unpack() override { return static_cast<void*>(nullptr); }
-  Status copy_to_host(collectives::Buffer& /*data*/) override { return {}; }
 };
 
 /// Fails when this rank has its part, and hands over another's.
@@ -158,7 +157,7 @@ class PartBackend final : public Backend {
  public:
   explicit PartBackend(std::shared_ptr<PartOnDevice> part) : part_(std::move(part)) {}
   Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& payload) override {
-    payload.form = collectives::ResultOnDevice{part_, collectives::Blocks{{}, true}};
+    payload.form = collectives::ResultOnDevice{part_, {}, true};
     return Status(Code::kPeerLost, "before all have said that they have theirs", 1);
   }
   Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,

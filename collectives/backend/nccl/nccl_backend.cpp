@@ -68,8 +68,8 @@ class NcclBackend final : public Backend {
   /// This rank's part in an operation by NCCL.
   struct Part {
     std::shared_ptr<SharedDevice> device;
-    std::unique_ptr<DeviceWork> work;  ///< with its memory, if it is not null
-    ResultOnDevice::HostForm form;     ///< that the result would have in host memory
+    std::unique_ptr<DeviceWork> work;   ///< with its memory, if it is not null
+    std::vector<std::uint64_t> counts;  ///< elements of each rank; none where there are no blocks
   };
 
   Status begin_early(LaneOperation& operation);
@@ -84,8 +84,7 @@ class NcclBackend final : public Backend {
                       device::BlockPool::Block registered) const;
   Result<std::vector<std::uint64_t>> share_counts(LaneOperation& operation);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
-  Result<bool> conclude(Verdict& verdict, bool succeeded, Kind kind, Part& part,
-                        Payload& payload);
+  Result<bool> conclude(Verdict& verdict, bool succeeded, Kind kind, Part& part, Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
   transport::OpTag next_tag(LaneOperation& operation) const {
@@ -144,10 +143,7 @@ Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
     own.bytes = extent(payload.on_device()->tensors());
   }
   if (call.kind == Kind::kReduceScatter) {
-    Blocks parts;
-    parts.counts = plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()));
-    parts.of_this_rank = true;
-    part.form = std::move(parts);
+    part.counts = plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()));
   }
   const bool gathers = call.kind == Kind::kAllgather;
   if (!gathers) {
@@ -169,7 +165,7 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
                                              std::shared_ptr<Communicator> communicator) {
   auto counts = share_counts(operation);
   if (!counts.ok()) return counts.status();
-  part.form = Blocks{std::move(counts).value()};
+  part.counts = std::move(counts).value();
   const Status own = prepare_work(operation.call, part, payload, std::move(communicator), {});
   Verdict votes(*view_.mesh);
   if (Status begun = votes.begin(next_tag(operation)); !begun.ok()) return begun;
@@ -180,11 +176,8 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
 Status NcclBackend::prepare_work(const Call& call, Part& part, const Payload& payload,
                                  std::shared_ptr<Communicator> communicator,
                                  device::BlockPool::Block registered) const {
-  const auto* const blocks = std::get_if<Blocks>(&part.form);
   part.work = work_for({std::move(communicator), part.device, view_.lane, std::move(registered)},
-                       call, payload.on_device()->tensors(),
-                       blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts,
-                       rank(), size());
+                       call, payload.on_device()->tensors(), part.counts, rank(), size());
   Status prepared = part.work->prepare();
   if (!prepared.ok()) log::debug("nccl: this rank votes against NCCL: {}", prepared.message());
   return prepared;
@@ -270,10 +263,9 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, Kind kind, 
   if (!all.ok()) {
     // NCCL may have succeeded on this rank and failed on others.
     const Status stopped = stop(*part.work, all.status());
-    if (succeeded && kind == Kind::kReduceScatter) {
-      // Other ranks may know that all have succeeded, and no other rank has this rank's part.
-      std::get<Blocks>(part.form).own_block_complete = true;
-      payload.form = ResultOnDevice{part.work->take_result(), std::move(part.form)};
+    // Other ranks may know that all have succeeded, and go on: then this is the result.
+    if (succeeded) {
+      payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts), true};
     }
     return stopped.ok() ? all.status() : stopped;
   }
@@ -286,7 +278,7 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, Kind kind, 
     log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
               view_.generation, plural(kind));
   }
-  payload.form = ResultOnDevice{part.work->take_result(), std::move(part.form)};
+  payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts)};
   return true;
 }
 

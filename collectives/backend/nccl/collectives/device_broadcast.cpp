@@ -9,9 +9,11 @@ Status DeviceBroadcast::launch(TimePoint until, const Meanwhile& meanwhile) {
   return communicator().perform(
       "ncclBroadcast",
       [&](const Api& api, ncclComm* comm) -> int {
-        // NCCL ignores the input on ranks other than the root.
-        return api.broadcast(pointer_to(tensor_.input), pointer_to(result().address()),
-                             tensor_.count, type_of(tensor_.dtype), root_, comm,
+        // NCCL ignores the input on ranks other than the root, and writes nothing on the root if
+        // the output is the input.
+        const std::uint64_t to = is_root_ ? tensor_.input : result().address();
+        return api.broadcast(pointer_to(tensor_.input), pointer_to(to), tensor_.count,
+                             type_of(tensor_.dtype), root_, comm,
                              static_cast<cudaStream_t>(stream()));
       },
       until, meanwhile);

@@ -44,7 +44,8 @@ std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call,
       call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size) : 1;
   switch (call.kind) {
     case Kind::kBroadcast:
-      return std::make_unique<DeviceBroadcast>(std::move(where), tensors.front(), call.root);
+      return std::make_unique<DeviceBroadcast>(std::move(where), tensors.front(), call.root,
+                                               rank == call.root);
     case Kind::kAllgather:
       return std::make_unique<DeviceAllgather>(std::move(where), tensors.front(), counts);
     case Kind::kReduceScatter:

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "collectives/kernels/reduce.hpp"
-
 namespace elastic::collectives::nccl {
 
 std::size_t extent(std::span<const DeviceTensor> tensors) {
@@ -49,23 +47,6 @@ Result<void*> BucketResult::begin_unpack() {
       cuda.outcome("the result of a collective", cuda.cuda().api().stream_synchronize(via.value()));
   if (!status.ok()) return status;
   return static_cast<void*>(nullptr);
-}
-
-Status BucketResult::copy_to_host(Buffer& data) {
-  data.resize(bytes_);
-  if (bytes_ == 0) return {};
-  device::CudaDevice& cuda = *device_->cuda();
-  const device::CurrentContext here = cuda.enter();
-  const auto& api = cuda.cuda().api();
-  Status status =
-      cuda.outcome("cuMemcpyDtoHAsync", api.copy_to_host(data.data(), address(), bytes_, stream_));
-  Status done = cuda.outcome("cuStreamSynchronize", api.stream_synchronize(stream_));
-  if (!status.ok() || !done.ok()) return status.ok() ? done : status;
-  for (const DeviceTensor& tensor : tensors_) {
-    if (!tensor.divided || divisor_ == 1) continue;
-    kernels::divide(tensor.dtype, data.data() + tensor.offset, tensor.count, divisor_);
-  }
-  return {};
 }
 
 }  // namespace elastic::collectives::nccl

@@ -30,7 +30,6 @@ class BucketResult : public DeviceResult {
                                                     device::BlockPool::Block memory = {});
 
   Result<void*> begin_unpack() override;
-  Status copy_to_host(Buffer& data) override;
 
   std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(memory_.data()); }
   std::size_t bytes() const { return bytes_; }
