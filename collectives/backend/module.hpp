@@ -40,6 +40,9 @@ struct BackendModule {
   bool fixed_membership;  ///< no worker can join
   bool works_on_devices;  ///< takes payloads OnDevice
   bool uses_all_links;    ///< needs a link with every other rank
+  /// An aborted view is not released before the other ranks of the host have aborted it as well, or
+  /// their processes have ended: one that does not answer holds the others up.
+  bool abort_waits_for_peers;
   /// Called by the thread that calls `init`, before this worker is a member, and again for each
   /// further context of the process. May block.
   Status (*start)(const ModuleStart& how);

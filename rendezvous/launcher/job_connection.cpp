@@ -43,7 +43,9 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         self_(std::move(self)),
         handlers_(std::move(handlers)),
         longest_outage_(longest_outage),
-        pause_(io) {}
+        pause_(io) {
+    if (handlers_.on_end_worker) self_.ends_silent = true;
+  }
 
   void start() {
     asio::co_spawn(
@@ -192,6 +194,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       if (enlisted_) catch_up(spawn->total);
     } else if (const auto* limited = std::get_if<rendezvous::Limited>(&message)) {
       limit(*limited);
+    } else if (const auto* worker = std::get_if<rendezvous::EndWorker>(&message)) {
+      if (handlers_.on_end_worker) handlers_.on_end_worker(*worker);
     } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
       phase_ = parse_job_phase(status->phase);
       joinable_ = status->joinable;

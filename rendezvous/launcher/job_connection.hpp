@@ -29,6 +29,9 @@ class JobConnection {
     /// kUnavailable: there is no server. Otherwise it refuses this launcher, such as for its
     /// secret. Attempts go on.
     std::function<void(Status, Duration)> on_no_connection;
+    /// A worker of this launcher is to be ended. May come more than once, and when it has ended.
+    /// Empty: the server does not ask for it.
+    std::function<void(const rendezvous::EndWorker&)> on_end_worker{};
   };
 
   /// `self`: the name of this launcher and its slots. `longest_outage`: a question about a worker

@@ -84,6 +84,7 @@ class Launcher::Impl {
   void perform(const std::vector<Action>& actions);
   void remove_workers(const std::vector<int>& slots);
   void removal_refused(const std::string& why);
+  void end_silent(const rendezvous::EndWorker& told);
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
   void tell_end(int slot, const std::string& failure, pid_t pid);
@@ -200,6 +201,7 @@ void Launcher::Impl::connect() {
   handlers.on_no_connection = [this](const Status& why, Duration lost_for) {
     without_server(why, lost_for);
   };
+  handlers.on_end_worker = [this](const rendezvous::EndWorker& told) { end_silent(told); };
   connection_.emplace(
       io_,
       rendezvous::Destination{job_.address,
@@ -327,6 +329,17 @@ void Launcher::Impl::removal_refused(const std::string& why) {
   });
 }
 
+/// Only the process that the server means: it may have ended meanwhile, and another one may have
+/// its slot.
+void Launcher::Impl::end_silent(const rendezvous::EndWorker& told) {
+  const auto slot = rendezvous::parse_slot_label(told.label);
+  if (!slot || slot->launcher != job_.launcher) return;
+  const auto its = workers_.find(slot->number);
+  if (its == workers_.end()) return;
+  if (!its->second->has(told.pid)) return;
+  decide(WorkerSilent{slot->number, std::to_string(told.pid), told.why});
+}
+
 void Launcher::Impl::perform(const std::vector<Action>& actions) {
   if (finished_) return;
   for (const auto& action : actions) {
@@ -335,6 +348,10 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
             [this](const StartWorker& start) { start_worker(start); },
             [this](const SignalWorkers& signal) {
               for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
+            },
+            [this](const KillWorker& kill) {
+              const auto its = workers_.find(kill.slot);
+              if (its != workers_.end()) its->second->signal(SIGKILL);
             },
             [this](const RequestStop&) { connection_->request_stop(); },
             [this](const RequestDrain& drain) {

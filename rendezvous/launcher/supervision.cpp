@@ -141,6 +141,17 @@ void Supervision::on(const WorkerReplaced& event, TimePoint, Actions& actions) {
   actions.emplace_back(Say{worker(event.slot) + " is replaced on another host"});
 }
 
+/// Its exit is then decided on as any other: it may be started again.
+void Supervision::on(const WorkerSilent& event, TimePoint, Actions& actions) {
+  const auto slot = slots_.find(event.slot);
+  if (slot == slots_.end() || !slot->second.running) return;
+  actions.emplace_back(Say{"killing " + worker(event.slot) + " (process " + event.process +
+                           "): the job has given it up" + because(event.why) +
+                           "; under the backend nccl other workers of this host cannot release "
+                           "their devices before its process has ended"});
+  actions.emplace_back(KillWorker{event.slot});
+}
+
 void Supervision::on(const SpawnWanted& event, TimePoint, Actions& actions) {
   if (ending()) return;
   for (int added = 0; added < event.count; ++added) {

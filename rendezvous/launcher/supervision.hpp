@@ -81,6 +81,13 @@ struct QuarantineChanged {
 struct WorkerReplaced {
   int slot = 0;
 };
+/// The job has given up this slot's worker, which does not answer, and other workers wait for the
+/// end of its process.
+struct WorkerSilent {
+  int slot = 0;
+  std::string process;  ///< its number, for people
+  std::string why;      ///< it was given up
+};
 struct SpawnWanted {
   int count = 1;
 };
@@ -111,8 +118,8 @@ struct SignalReceived {
 };
 struct TimePassed {};
 using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, QuarantineChanged,
-                           WorkerReplaced, SpawnWanted, SlotsChanged, RemovalRefused, NoticeCame,
-                           ServerMissing, StarterGone, SignalReceived, TimePassed>;
+                           WorkerReplaced, WorkerSilent, SpawnWanted, SlotsChanged, RemovalRefused,
+                           NoticeCame, ServerMissing, StarterGone, SignalReceived, TimePassed>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct StartWorker {
@@ -122,6 +129,10 @@ struct StartWorker {
 /// To every running worker's process group.
 struct SignalWorkers {
   int number = 0;
+};
+/// SIGKILL to one worker's process group.
+struct KillWorker {
+  int slot = 0;
 };
 /// Ask the server to end the job at the next step boundary.
 struct RequestStop {};
@@ -158,8 +169,9 @@ struct Finish {
   /// The job had begun, and failed by itself: another one may go on from what its workers saved.
   bool may_begin_anew = false;
 };
-using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestDrain, RequestRemoval,
-                            RequestReplacement, Say, NameRunning, ShowOutput, Finish>;
+using Action =
+    std::variant<StartWorker, SignalWorkers, KillWorker, RequestStop, RequestDrain, RequestRemoval,
+                 RequestReplacement, Say, NameRunning, ShowOutput, Finish>;
 
 /// The end of a launcher that has joined a job which was over before; none: the job is not over.
 /// No worker is started: it would hear the same. Code 0 if the job is done, since a host that
@@ -205,6 +217,7 @@ class Supervision {
   void on(const JobStateChanged& event, TimePoint now, Actions& actions);
   void on(const QuarantineChanged& event, TimePoint now, Actions& actions);
   void on(const WorkerReplaced& event, TimePoint now, Actions& actions);
+  void on(const WorkerSilent& event, TimePoint now, Actions& actions);
   void on(const SpawnWanted& event, TimePoint now, Actions& actions);
   void on(const SlotsChanged& event, TimePoint now, Actions& actions);
   void on(const RemovalRefused& event, TimePoint now, Actions& actions);

@@ -62,6 +62,13 @@ void WorkerProcess::signal(int number) const {
   if (pid_ > 0) ::kill(-pid_, number);
 }
 
+/// Processes of an earlier worker are in another group, also where this one has its slot. The
+/// number of the group is not used again before the worker is reaped.
+bool WorkerProcess::has(std::int64_t pid) const {
+  return pid_ > 0 && pid > 0 && pid == static_cast<pid_t>(pid) &&
+         ::getpgid(static_cast<pid_t>(pid)) == pid_;
+}
+
 std::optional<ExitStatus> WorkerProcess::collect() {
   siginfo_t info{};
   const auto id = static_cast<id_t>(pid_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -27,6 +28,8 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   /// reaps it. Nothing while it runs.
   std::optional<ExitStatus> collect();
   pid_t pid() const { return pid_; }
+  /// Whether this process is in the worker's group: itself, or what it has started there.
+  bool has(std::int64_t pid) const;
 
  private:
   struct Source {

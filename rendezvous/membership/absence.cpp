@@ -115,10 +115,11 @@ void Membership::State::expire_absences() {
   }
   for (const std::string& member : late) {
     const auto waited = std::chrono::duration_cast<Milliseconds>(now_ - absences_.at(member).since);
-    give_up_absent(member, Departure::kEvicted,
-                   "its connection was lost (" + absences_.at(member).why +
-                       "), and it did not come back within " + std::to_string(waited.count()) +
-                       " ms");
+    const std::string why = "its connection was lost (" + absences_.at(member).why +
+                            "), and it did not come back within " + std::to_string(waited.count()) +
+                            " ms";
+    if (!workers_.at(member).said_bye) note_silent(view_.members[rank_of(member)], why);
+    give_up_absent(member, Departure::kEvicted, why);
   }
 }
 

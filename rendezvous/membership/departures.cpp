@@ -101,6 +101,22 @@ void Membership::State::evict(const std::string& incarnation, const std::string&
   depart(incarnation, Departure::kEvicted, "was given up: " + why);
 }
 
+/// Gives up a worker that does not answer.
+void Membership::State::evict_silent(const std::string& incarnation, const std::string& why) {
+  if (is_member(incarnation)) note_silent(view_.members[rank_of(incarnation)], why);
+  evict(incarnation, why);
+}
+
+/// Notes that the process of a member that is given up may have to end, if the job's workers need
+/// that. All of them have the same backend, so any of them may have said so: after a restart of the
+/// server this one has not registered.
+void Membership::State::note_silent(const Member& member, const std::string& why) {
+  const bool to_end = std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
+    return entry.second.registration.end_if_silent.value_or(false);
+  });
+  if (to_end) silent_.add(view_, member, why);
+}
+
 void Membership::State::refuse(const std::string& incarnation, const std::string& why) {
   send(incarnation, Refuse{why});
   out_.actions.push_back(CloseConnection{incarnation});
@@ -327,8 +343,8 @@ void Membership::State::expire() {
     for (const std::string& member : expected) {
       if (!workers_.contains(member) || now_ < report_due(member)) continue;
       round_->expected.erase(member);  // the reports received so far stay valid: they are binding
-      evict(member,
-            "frozen, but did not report within " + std::to_string(report_window().count()) + " ms");
+      evict_silent(member, "frozen, but did not report within " +
+                               std::to_string(report_window().count()) + " ms");
     }
   }
   if (grace_ends_ && now_ >= *grace_ends_) {

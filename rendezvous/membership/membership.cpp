@@ -132,6 +132,7 @@ void Membership::State::on(const Registered& event) {
   if (is_member(incarnation)) by_rank_[rank_of(incarnation)] = &worker;
   worker.registration = event.registration;
   departed_.erase(event.registration.label);
+  silent_.forget(event.registration.label);
   worker.ended.clear();
   worker.back_at = now_;
   worker.untold = event.registration.generation != 0;
@@ -162,6 +163,7 @@ void Membership::State::on(const Received& event) {
   }
   liveness_.heard(event.incarnation, now_);
   if (is_cut_off()) note_first_connected();
+  if (!silent_.empty()) out_.silent = silent_.take(event.incarnation);
   std::visit([&](const auto& message) { on_message(event.incarnation, message); }, event.message);
 }
 
@@ -284,7 +286,8 @@ void Membership::State::on(const Tick& /*event*/) {
       liveness_.lived(silent.incarnation, now_);  // not known, but its silence proves nothing
       continue;
     }
-    evict(silent.incarnation, "no heartbeat for " + std::to_string(silent.silence.count()) + " ms");
+    evict_silent(silent.incarnation,
+                 "no heartbeat for " + std::to_string(silent.silence.count()) + " ms");
   }
   expire();
 }

@@ -139,12 +139,20 @@ struct Decision {
     std::string label;
     std::string why;
   };
+  /// A member that was given up because it does not answer, and whose process is to be ended: it
+  /// holds up others of its host (see Register::end_if_silent).
+  struct Silent {
+    std::string label;
+    std::int64_t pid = 0;
+    std::string why;
+  };
   std::vector<Action> actions;
   std::string reason;  ///< for the log; empty if nothing was decided
   bool ok = true;      ///< false: the event was refused, such as RemoveWorker of an unknown rank
   std::string answer = {};                 ///< for the person with the request that was granted
   std::vector<std::string> warnings = {};  ///< for the log, if a person has to act
   std::vector<Eviction> evicted = {};
+  std::vector<Silent> silent = {};
 };
 
 enum class Phase : std::uint8_t { kForming, kRecovering, kRunning, kChanging, kDone, kFailed };

@@ -239,6 +239,7 @@ void Membership::State::adopt(View view) {
   for (const Member& member : view_.members) {
     if (workers_.contains(member.incarnation)) continue;
     causes_.push_back(describe(member.incarnation) + " did not come back to the server");
+    note_silent(member, "it did not come back to the server");
   }
   std::vector<std::string> present;
   for (const auto& entry : workers_) present.push_back(entry.first);

@@ -16,6 +16,7 @@
 #include "rendezvous/membership/early_leavers.hpp"
 #include "rendezvous/membership/liveness.hpp"
 #include "rendezvous/membership/membership.hpp"
+#include "rendezvous/membership/silent_members.hpp"
 #include "rendezvous/membership/stalls.hpp"
 #include "rendezvous/membership/step_rate.hpp"
 
@@ -220,6 +221,8 @@ class Membership::State {
   // departures.cpp: the end of one worker, or of the job
   void depart(const std::string& incarnation, Departure how, const std::string& what);
   void evict(const std::string& incarnation, const std::string& why);
+  void evict_silent(const std::string& incarnation, const std::string& why);
+  void note_silent(const Member& member, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
   void release(const std::string& incarnation);
   bool refuse_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
@@ -351,6 +354,7 @@ class Membership::State {
   std::optional<TimePoint> handover_until_;
   std::optional<TimePoint> below_since_;
   std::map<std::string, StatusReply::Departed> departed_;  ///< by label
+  SilentMembers silent_;
   std::set<std::string> came_;  ///< all incarnations that registered before the job's end
   /// The end of an earlier job, and the last generation of that job.
   std::optional<LastWord> earlier_end_;

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
     "done",         "spawn",      "job_state",   "check",        "gone",
     "warning",      "enlist",     "enlisted",    "limit",        "expect",
     "limited",      "pardon",     "quarantined", "worker_ended", "announce_change",
-    "view_request", "known_view", "dump"};
+    "view_request", "known_view", "dump",        "end_worker"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
 
 /// Shorter texts cost less to send than to compress.

@@ -166,6 +166,7 @@ void fields(A& archive, M& m) {
   archive("stall", m.stall);
   archive("last_generation", m.last_generation);
   archive("all_linked", m.all_linked);
+  archive("end_if_silent", m.end_if_silent);
 }
 template <typename A, Is<Heartbeat> M>
 void fields(A& archive, M& m) {
@@ -349,6 +350,7 @@ void fields(A& archive, M& m) {
   archive("spawned", m.spawned);
   archive("number", m.number);
   archive("begun", m.begun);
+  archive("ends_silent", m.ends_silent);
 }
 template <typename A, Is<Enlisted> M>
 void fields(A& archive, M& m) {
@@ -367,6 +369,12 @@ void fields(A& archive, M& m) {
   archive("label", m.label);
   archive("failure", m.failure);
   archive("pid", m.pid);
+}
+template <typename A, Is<EndWorker> M>
+void fields(A& archive, M& m) {
+  archive("label", m.label);
+  archive("pid", m.pid);
+  archive("why", m.why);
 }
 template <typename A, Is<HostQuarantine> M>
 void fields(A& archive, M& m) {

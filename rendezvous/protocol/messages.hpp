@@ -61,6 +61,10 @@ struct Register {
   /// Options::all_linked, by which workers know which of their links the others begin with; none:
   /// of an earlier release.
   std::optional<std::uint64_t> all_linked = {};
+  /// If the job gives this worker up because it does not answer, its process is to be ended: other
+  /// members of its host wait for that (BackendModule::abort_waits_for_peers). None: it may wake
+  /// up, and join again.
+  std::optional<bool> end_if_silent = {};
 };
 
 /// The worker is alive. Its positions also prove that others are (membership/activity_proof.hpp).
@@ -319,13 +323,14 @@ struct Done {
 };
 /// A launcher gives its name, on each connection, and again when its numbers change.
 struct Enlist {
-  std::string id;               ///< drawn by the launcher, the same on all of its connections
-  std::string host;             ///< for people; "": it only watches, and runs no workers
-  int slots = 0;                ///< workers that it runs at most
-  int running = 0;              ///< workers that it runs
-  std::int64_t spawned = 0;     ///< workers that it was asked for and has dealt with, in all
-  std::optional<int> number{};  ///< what an earlier server has told it, or its starter
-  bool begun = false;           ///< some server has told it that the job runs
+  std::string id;                     ///< drawn by the launcher, the same on all of its connections
+  std::string host;                   ///< for people; "": it only watches, and runs no workers
+  int slots = 0;                      ///< workers that it runs at most
+  int running = 0;                    ///< workers that it runs
+  std::int64_t spawned = 0;           ///< workers that it was asked for and has dealt with, in all
+  std::optional<int> number{};        ///< what an earlier server has told it, or its starter
+  bool begun = false;                 ///< some server has told it that the job runs
+  std::optional<bool> ends_silent{};  ///< none: of a release that does not know EndWorker
 };
 /// The answer to the first Enlist of a connection.
 struct Enlisted {
@@ -346,6 +351,14 @@ struct WorkerEnded {
   std::string failure;  ///< how it failed, for people; "": it did not, or was told to end
   /// Of the process that has ended, as its launcher sees it; 0: none was started.
   std::int64_t pid = 0;
+};
+/// To a launcher with `ends_silent` in its Enlist: the job has given up a worker of its own, which
+/// does not answer, and other members wait for the end of its process. Comes again on the next
+/// connection until that has ended.
+struct EndWorker {
+  std::string label;
+  std::int64_t pid = 0;  ///< of the process, as in its Register
+  std::string why;       ///< it was given up, for people
 };
 /// To launchers: how many workers were requested of this launcher so far, in all, so that a
 /// launcher that missed a message starts the rest.
@@ -378,6 +391,6 @@ using Message =
                  Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
                  StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning, Enlist,
                  Enlisted, LimitRequest, ExpectRequest, Limited, PardonRequest, Quarantined,
-                 WorkerEnded, AnnounceChange, ViewRequest, KnownView, DumpRequest>;
+                 WorkerEnded, AnnounceChange, ViewRequest, KnownView, DumpRequest, EndWorker>;
 
 }  // namespace elastic::rendezvous

@@ -102,6 +102,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
                std::ranges::find(sent->incarnations, incarnation) != sent->incarnations.end();
       });
   if (welcomed) {
+    silent_.erase(registration.label);
     if (!earlier && registration.generation == 0) note_replacement(incarnation);
     return true;
   }
@@ -200,6 +201,7 @@ Decision Job::decide(const Event& event) {
   actions_.assign(decision.actions.begin(), decision.actions.end());
   reason_ = decision.reason;
   count_evictions(decision);
+  end_silent(decision);
   carry_out();
   return decision;
 }
@@ -392,6 +394,7 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
   if (!first) return carry_out_limits();  // its new numbers may be those before a limit
   peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value(), returns_});
   peer->send(Spawn{launchers_.wanted(peer)});
+  tell_of_silent(number);
   carry_out_limits();
 }
 

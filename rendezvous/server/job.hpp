@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -123,6 +124,8 @@ class Job : public std::enable_shared_from_this<Job> {
   std::vector<PendingRequests::Limit> limits_to_keep() const;
   std::optional<HostQuarantine> quarantine_of(const std::string& host) const;
   void count_evictions(const Decision& decision);
+  void end_silent(const Decision& decision);
+  void tell_of_silent(int launcher);
   void carry_out_quarantine();
   void tell(const Quarantine::Change& change);
 
@@ -155,6 +158,8 @@ class Job : public std::enable_shared_from_this<Job> {
   Quarantine quarantine_;
   /// Labels of workers that the server refused for want of its own: their hosts are not to blame.
   std::set<std::string> refused_labels_;
+  /// By label: workers that were given up in silence, and whose processes may not have ended yet.
+  std::map<std::string, EndWorker> silent_;
   std::uint64_t noted_generation_ = 0;   ///< of the latest view in the event log and the history
   std::deque<Action> actions_;           ///< decided and not carried out
   std::string reason_;                   ///< of these actions

@@ -17,6 +17,7 @@ namespace elastic::rendezvous {
 Done Job::worker_ended(const Peer& peer, const WorkerEnded& its) {
   const std::string host = launchers_.host_of(peer);
   if (host.empty() || !launchers_.is_news(peer, its.serial)) return {};
+  silent_.erase(its.label);
   const std::vector<StatusReply::Departed> departed = membership_.status(Clock::now()).departed;
   // A worker that never was a member has the label of one before it.
   const bool excused =

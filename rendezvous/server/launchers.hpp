@@ -58,6 +58,7 @@ class Launchers {
     launcher.slots = launcher.said_slots = its.slots;
     launcher.running = its.running;
     launcher.spawned = its.spawned;
+    launcher.ends_silent = its.ends_silent.value_or(false);
     return launcher.number;
   }
 
@@ -118,6 +119,13 @@ class Launchers {
   }
   /// The name of the host that `name` means, a name or a launcher's number; empty: there is none.
   std::string host_named(const std::string& name) const { return host_where(meaning(name)); }
+  /// The launcher with this number, if it is connected and understands EndWorker; otherwise null.
+  Peer that_ends(int number) const {
+    for (const auto& [id, its] : known_) {
+      if (its.number == number && its.ends_silent) return its.peer;
+    }
+    return Peer();
+  }
   /// The launchers of `name`, a host's name or a launcher's number, in order. Several hosts may
   /// have one name, as containers do; a number is that of one launcher, also where a host is called
   /// so.
@@ -251,8 +259,9 @@ class Launchers {
     int said_slots = -1;                          ///< in its latest Enlist
     int running = 0;
     std::int64_t spawned = 0;
-    std::int64_t wanted = 0;  ///< requested of it, in all
-    std::int64_t ends = 0;    ///< of workers that it has told of
+    std::int64_t wanted = 0;   ///< requested of it, in all
+    std::int64_t ends = 0;     ///< of workers that it has told of
+    bool ends_silent = false;  ///< see Enlist
 
     std::int64_t busy() const { return running + std::max<std::int64_t>(0, wanted - spawned); }
   };

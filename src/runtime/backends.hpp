@@ -36,6 +36,11 @@ class Backends {
   /// Whether every pair of members has to be linked, however many there are.
   bool use_all_links() const { return module_ != nullptr && module_->uses_all_links; }
 
+  /// Whether members of the host cannot go on without the end of one that does not answer.
+  bool abort_waits_for_peers() const {
+    return module_ != nullptr && module_->abort_waits_for_peers;
+  }
+
   /// Ok if a worker can join a running job with this backend; otherwise the reason why not.
   Status may_join() const;
 

@@ -139,6 +139,7 @@ rendezvous::ClientOptions Control::client_options() {
     self.stall = stall_limits(options_);
     self.last_generation = identity_.last_generation;
     self.all_linked = static_cast<std::uint64_t>(options_.all_linked);
+    if (backends_.abort_waits_for_peers()) self.end_if_silent = true;
     return participation_.registration(std::move(self));
   };
   client.heartbeat = [this] {

@@ -100,7 +100,8 @@ std::vector<std::string> control_frames() {
                                       PardonRequest{"node1"},
                                       DumpRequest{"a stall"},
                                       Quarantined{true},
-                                      WorkerEnded{1, "slot-1.0", "exited with code 7", 77}};
+                                      WorkerEnded{1, "slot-1.0", "exited with code 7", 77},
+                                      EndWorker{"slot-1.0", 77, "no heartbeat for 500 ms"}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {

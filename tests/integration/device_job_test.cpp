@@ -15,7 +15,9 @@
 namespace elastic::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct World {
   std::string name;
@@ -88,6 +90,22 @@ TEST(NcclDeviceJob, GoesOnByNcclWithAJoiner) {
     EXPECT_THAT(said, HasSubstr("nccl, generation " + std::string(generation) + ": " +
                                 by_nccl_from_now_on("allreduces")));
   }
+}
+
+/// As above, where one does not die but is frozen: the aborts of the others wait until elasticrun
+/// has killed it.
+TEST(NcclDeviceJob, AWorkerThatIsFrozenDoesNotTakeOthersWithIt) {
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  environment.emplace_back("NCCL_STAND_IN_ABORT_WAITS=1");
+  const std::string said = device_training(environment, {}, SIGSTOP);
+  EXPECT_THAT(said,
+              ContainsRegex("elasticrun: killing worker 1 .process [0-9]+.: the job has given "
+                            "it up"));
+  EXPECT_THAT(said, HasSubstr("(restart 1 of 1)"));
+  EXPECT_THAT(said, Not(HasSubstr("ncclCommAbort has not returned")));
+  EXPECT_THAT(said, HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
 }
 
 TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {

@@ -1,7 +1,6 @@
 #include "integration/device_world.hpp"
 
 #include <set>
-#include <signal.h>
 
 #include <gtest/gtest.h>
 
@@ -49,12 +48,12 @@ std::string device_world(int ranks, const std::vector<std::string>& environment,
 }
 
 std::string device_training(const std::vector<std::string>& environment,
-                            const std::vector<std::string>& prefix) {
+                            const std::vector<std::string>& prefix, int signal) {
   std::vector<std::string> options{"-np", "3", "--max-restarts", "1"};
   options.insert(options.end(), prefix.begin(), prefix.end());
   TrainerJob job(options, "device", environment);
   EXPECT_TRUE(job.wait_until_trained(3)) << job.output();
-  ::kill(job.pid(1), SIGKILL);
+  ::kill(job.pid(1), signal);
   EXPECT_TRUE(job.wait_until_trained(4)) << job.output();
   EXPECT_EQ(job.finish(), 0) << job.output();
   std::set<std::string> results;

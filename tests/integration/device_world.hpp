@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,10 @@ namespace elastic::testing {
 std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact = false,
                          const std::vector<std::string>& prefix = {});
 
-/// Runs a training of three workers with sums on a device. One worker is killed and replaced by a
-/// joiner. Expects that all have the same state in the end. Returns their output.
+/// Runs a training of three workers with sums on a device. One worker is sent `signal`, of which it
+/// dies at last, and replaced by a joiner. Expects that all have the same state in the end. Returns
+/// their output.
 std::string device_training(const std::vector<std::string>& environment,
-                            const std::vector<std::string>& prefix = {});
+                            const std::vector<std::string>& prefix = {}, int signal = SIGKILL);
 
 }  // namespace elastic::testing

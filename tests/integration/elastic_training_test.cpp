@@ -22,6 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Far more than anything here takes, on a busy machine too.
 constexpr milliseconds kLong = milliseconds(20000) * kHangFactor;
@@ -88,6 +89,28 @@ TEST(ElasticTraining, WorkerThatIsStoppedForGoodIsNamedAndKilledOnceTheJobIsDone
                                       "done (--exit-seconds): sending SIGTERM"));
   EXPECT_THAT(job.output(), HasSubstr("ended with 2: worker 1 did not exit within 0.5 s"));
   EXPECT_TRUE(gone(std::atoi(stopped.c_str())));
+}
+
+TEST(ElasticTraining, WorkerThatWasGivenUpWhileItWasStoppedIsNotKilledAndComesBack) {
+  TrainerJob job({"-np", "3", "--max-restarts", "0"});
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const auto has_members = [&](const std::string& count) {
+    return eventually(kLong, [&] {
+      std::string status;
+      return job.control({"status", "--json"}, &status) &&
+             status.find("\"world_size\":" + count) != std::string::npos;
+    });
+  };
+  const pid_t stopped = job.pid(1);
+  ::kill(stopped, SIGSTOP);
+  ASSERT_TRUE(has_members("2")) << job.output();
+  EXPECT_EQ(::kill(stopped, 0), 0) << job.output();
+  ::kill(stopped, SIGCONT);
+  ASSERT_TRUE(has_members("3")) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(job.pid(1), stopped);
+  EXPECT_EQ(count(job, "finished"), 3) << job.output();
+  EXPECT_THAT(job.output(), Not(HasSubstr("killing")));
 }
 
 TEST(ElasticTraining, SigtermOnceTheJobIsDoneEndsTheWaitForAWorker) {

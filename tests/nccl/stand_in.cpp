@@ -191,6 +191,7 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   lock.unlock();
   // The driver tells of no event when a stream is done.
   while (comm->on_streams > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (std::getenv("NCCL_STAND_IN_ABORT_WAITS") != nullptr) comm->fabric->wait_for_all_to_abort();
   lock.lock();
   comm->ended = true;
   return ncclSuccess;

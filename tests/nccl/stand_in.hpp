@@ -61,7 +61,8 @@ struct NcclCounts {
 /// The controls of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
 /// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads, or processes
 /// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its collectives are made on
-/// streams of the stand-in for the CUDA driver, of which the file is in NCCL_STAND_IN_DRIVER.
+/// streams of the stand-in for the CUDA driver, of which the file is in NCCL_STAND_IN_DRIVER. With
+/// NCCL_STAND_IN_ABORT_WAITS an abort waits for processes that do not abort, as NCCL's does.
 struct NcclStandIn {
   void (*reset)();  ///< only when nothing is under way any more
   void (*script)(int rank, const NcclScript& script);

@@ -1,10 +1,12 @@
 #include "nccl/stand_in_fabric.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdexcept>
 #include <thread>
 #include <unistd.h>
@@ -35,6 +37,7 @@ Fabric::Fabric(const std::string& id, int rank, int size)
   ::close(file);
   if (memory == MAP_FAILED) throw std::runtime_error("no memory between ranks: " + path_);
   head_ = static_cast<Head*>(memory);
+  head_->ranks[rank_].process = ::getpid();
   // All ranks have opened the file, so no rank needs its name any more.
   if (head_->came.fetch_add(1) + 1 == size_) ::unlink(path_.c_str());
 }
@@ -53,6 +56,17 @@ std::byte* Fabric::data(int rank) const {
 
 bool Fabric::all_came() const {
   return head_->came.load() == size_;
+}
+
+void Fabric::wait_for_all_to_abort() {
+  head_->ranks[rank_].aborts = true;
+  const auto waits_for = [](const Rank& rank) {
+    const int process = rank.process;  // 0: has not come
+    return process != 0 && !rank.aborts && (::kill(process, 0) == 0 || errno != ESRCH);
+  };
+  while (std::any_of(head_->ranks, head_->ranks + size_, waits_for)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 /// The others may be other processes, or dead: there is no event.

@@ -22,6 +22,9 @@ class Fabric {
 
   /// Whether all ranks have one.
   bool all_came() const;
+  /// Says that this rank aborts its communicator, and waits until all others do, or their processes
+  /// have ended. So NCCL waits for the ranks of the same host, whose connections its proxy serves.
+  void wait_for_all_to_abort();
   /// Collectives as NCCL has them: what comes to `to` on each rank. False, and nothing is said
   /// about `to`, when `called_off` is true before all have come.
   ///
@@ -46,6 +49,8 @@ class Fabric {
   struct Rank {
     std::atomic<std::uint64_t> posted;  // pieces
     std::atomic<std::uint64_t> read;    // pieces of all
+    std::atomic<int> process;
+    std::atomic<bool> aborts;
   };
   struct Head {
     std::atomic<int> came;

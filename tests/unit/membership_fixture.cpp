@@ -112,6 +112,7 @@ Decision MembershipTest::decide(const Event& event) {
     }
   }
   reasons_ += decision.reason + "\n";
+  to_end_.insert(to_end_.end(), decision.silent.begin(), decision.silent.end());
   return decision;
 }
 

@@ -98,8 +98,9 @@ class MembershipTest : public testing::Test {
   std::vector<std::uint64_t> journal_;
   std::optional<LastWord> journaled_end_;
   PendingRequests journaled_requests_;
-  std::string reasons_;              ///< of all decisions, a line each
-  std::uint64_t stopped_after_ = 0;  ///< commits, in `pause_at_boundary`
+  std::string reasons_;                   ///< of all decisions, a line each
+  std::vector<Decision::Silent> to_end_;  ///< of all decisions
+  std::uint64_t stopped_after_ = 0;       ///< commits, in `pause_at_boundary`
 };
 
 inline const Layout kLayout = {{"w1", "f32", 4096}, {"steps", "scalar i64", 1}};

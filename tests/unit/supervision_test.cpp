@@ -89,6 +89,27 @@ TEST(Supervision, AWorkerThatIsKilledBeforeTheJobHasBegunIsReplaced) {
   EXPECT_TRUE(world.signals.empty());
 }
 
+TEST(Supervision, KillsAWorkerThatIsSilentAndReplacesItLikeAnyOther) {
+  World world(two_workers());
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(WorkerSilent{1, "77", "no heartbeat for 500 ms"});
+  EXPECT_EQ(world.killed, std::vector<int>{1});
+  EXPECT_TRUE(world.signals.empty()) << "worker 0 goes on";
+  ASSERT_FALSE(world.last.empty());
+  EXPECT_THAT(std::get<Say>(world.last[0]).text,
+              ::testing::StartsWith("killing worker 1 (process 77): the job has given it up: no "
+                                    "heartbeat for 500 ms; under the backend nccl"));
+  EXPECT_EQ(world.started.size(), 2U) << "not before it has ended";
+  WorkerReport report = in(JobPhase::kRunning);
+  report.left = WorkerReport::Left::kEvicted;
+  world.happens(WorkerExited{1, kKilled, report});
+  ASSERT_EQ(world.started.size(), 3U);
+  EXPECT_EQ(world.started[2].slot, 1);
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(WorkerSilent{5, "78", ""});
+  EXPECT_EQ(world.killed, std::vector<int>{1}) << "no worker was started there";
+}
+
 TEST(Supervision, EndsWorkersThatDoNotHearThatTheJobIsStopped) {
   World world({.np = 2, .max_np = 2, .kill_grace = Milliseconds(100)});
   world.happens(JobStateChanged{JobPhase::kRunning, ""});

@@ -32,6 +32,7 @@ struct World {
       if (const auto* start = std::get_if<StartWorker>(&action)) started.push_back(*start);
       if (const auto* signal = std::get_if<SignalWorkers>(&action))
         signals.push_back(signal->number);
+      if (const auto* kill = std::get_if<KillWorker>(&action)) killed.push_back(kill->slot);
       if (std::holds_alternative<RequestStop>(action)) ++stops;
       if (std::holds_alternative<RequestDrain>(action)) ++drains;
       if (const auto* request = std::get_if<RequestReplacement>(&action))
@@ -57,6 +58,7 @@ struct World {
   std::vector<Action> last;
   std::vector<StartWorker> started;
   std::vector<int> signals;
+  std::vector<int> killed;
   int stops = 0;
   int drains = 0;
   std::vector<int> removed;

@@ -26,6 +26,7 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/false,
     /*works_on_devices=*/false,
     /*uses_all_links=*/true,
+    /*abort_waits_for_peers=*/false,
     start,
     make,
     /*end=*/nullptr};

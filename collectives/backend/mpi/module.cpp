@@ -21,6 +21,7 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/true,
     /*works_on_devices=*/false,
     /*uses_all_links=*/false,
+    /*abort_waits_for_peers=*/false,
     start,
     make_mpi_backend,
     /*end=*/nullptr};

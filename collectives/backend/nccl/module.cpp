@@ -95,6 +95,7 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/false,
     /*works_on_devices=*/true,
     /*uses_all_links=*/false,
+    /*abort_waits_for_peers=*/true,
     start,
     make,
     end};

@@ -20,8 +20,13 @@ struct DecidedView {
 struct Deadlines {
   Duration start = std::chrono::seconds(60);  ///< for all ranks to know that all have made it
   /// Limit for an overdue call of NCCL to return, and again for ncclCommAbort to release the
-  /// communicator.
-  Duration abort = std::chrono::seconds(5);
+  /// communicator. An abort waits for a rank of the same host that does not answer until its
+  /// launcher has killed it, for which the server has to give it up first: silence counts after
+  /// `--evict-after-ms` (0.5 s), and on an overloaded machine after ten times that; a report is
+  /// awaited for 1 s, and then for as much longer. The kernel needs seconds more to take apart a
+  /// process that has tens of GiB of pinned memory and of a device. So 5.5 s, and as long again,
+  /// and some.
+  Duration abort = std::chrono::seconds(15);
 };
 
 enum class Phase : std::uint8_t {
