@@ -155,6 +155,11 @@ def forgotten_tensors() -> None:
     total = np.ones(1)
     elastic.allreduce(total)
     assert elastic.allreduce_async("last", total).wait_for(30)
+    # No tensor is on a device, so no stream is looked at.
+    work = elastic.allreduce_async("by stream", total)
+    assert len(work.wait(stream=0)) == elastic.size()
+    with pytest.raises(elastic.InvalidArgumentError, match="give a CUDA stream"):
+        work.wait(stream="default")
     elastic.shutdown()
 
 

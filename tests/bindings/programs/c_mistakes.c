@@ -112,6 +112,7 @@ static void of_collectives(void) {
          ELASTIC_INVALID_ARGUMENT, "work is NULL");
   EXPECT(elastic_work_wait(NULL, NULL), ELASTIC_INVALID_ARGUMENT, "work is NULL");
   EXPECT(elastic_work_wait_for(NULL, 1, &complete), ELASTIC_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(elastic_work_wait_on_stream(NULL, NULL, NULL), ELASTIC_INVALID_ARGUMENT, "work is NULL");
   EXPECT(elastic_get_view(NULL, &view), ELASTIC_INVALID_ARGUMENT, "size");
   EXPECT(elastic_get_view(NULL, NULL), ELASTIC_INVALID_ARGUMENT, "NULL");
   EXPECT(elastic_allgather_take(NULL, &tensor, NULL, NULL, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
@@ -125,6 +126,7 @@ static void of_collectives(void) {
   if (view.world_size != 1 || view.local_size != 77) exit(5);
   REQUIRE(elastic_allreduce(NULL, &tensor, &tensor, ELASTIC_SUM, NULL, NULL));
   REQUIRE(elastic_allreduce_async(NULL, "x", &tensor, 1, ELASTIC_SUM, NULL, &work));
+  REQUIRE(elastic_work_wait_on_stream(work, NULL, NULL)); /* no tensor is on a device */
   while (!complete) REQUIRE(elastic_work_wait_for(work, UINT64_MAX, &complete));
   elastic_work_destroy(work);
   if (values[3] != 4) exit(6);
