@@ -48,6 +48,8 @@ const char* look_up(void* library, CudaApi& api) {
   find(api.memory_alloc, "cuMemAlloc_v2");
   find(api.memory_free, "cuMemFree_v2");
   find(api.stream_create, "cuStreamCreate");
+  find(api.stream_create_with_priority, "cuStreamCreateWithPriority");
+  find(api.context_get_stream_priority_range, "cuCtxGetStreamPriorityRange");
   find(api.stream_destroy, "cuStreamDestroy_v2");
   find(api.stream_get_context, "cuStreamGetCtx");
   find(api.stream_is_capturing, "cuStreamIsCapturing");

@@ -32,6 +32,9 @@ struct CudaApi {
   int (*memory_alloc)(DevicePointer* memory, std::size_t bytes) = nullptr;
   int (*memory_free)(DevicePointer memory) = nullptr;
   int (*stream_create)(void** stream, unsigned flags) = nullptr;
+  int (*stream_create_with_priority)(void** stream, unsigned flags, int priority) = nullptr;
+  /// The range of the current context. Lower numbers are higher priorities.
+  int (*context_get_stream_priority_range)(int* lowest, int* highest) = nullptr;
   int (*stream_destroy)(void* stream) = nullptr;
   int (*stream_get_context)(void* stream, void** context) = nullptr;
   int (*stream_is_capturing)(void* stream, int* status) = nullptr;

@@ -244,6 +244,21 @@ EXPORT int cuStreamCreate(void** stream, unsigned) {
   *stream = new Stream(current_context());
   return kSuccess;
 }
+EXPORT int cuCtxGetStreamPriorityRange(int* lowest, int* highest) {
+  if (current_context() == nullptr) return kInvalidContext;
+  *lowest = 0;
+  *highest = -5;
+  return kSuccess;
+}
+EXPORT int cuStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
+  if (const int error = cuStreamCreate(stream, flags); error != kSuccess) return error;
+  stream_of(*stream)->priority = priority;
+  return kSuccess;
+}
+EXPORT int cuStreamGetPriority(void* stream, int* priority) {
+  *priority = stream_of(stream)->priority;
+  return kSuccess;
+}
 EXPORT int cuStreamDestroy_v2(void* stream) {
   delete static_cast<Stream*>(stream);
   return kSuccess;

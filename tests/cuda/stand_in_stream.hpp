@@ -46,6 +46,7 @@ class Stream {
   void synchronize();
 
   std::atomic<bool> capturing{false};
+  int priority = 0;
 
  private:
   void loop();

@@ -53,8 +53,15 @@ Result<void*> SharedDevice::way_back() {
 Result<void*> SharedDevice::made(void*& stream) {
   if (stream != nullptr) return stream;
   const device::CurrentContext here = cuda_->enter();
-  Status status = cuda_->outcome("cuStreamCreate",
-                                 cuda_->cuda().api().stream_create(&stream, kNonBlockingStream));
+  const device::CudaApi& api = cuda_->cuda().api();
+  int lowest = 0;
+  int highest = 0;
+  Status status = cuda_->outcome("cuCtxGetStreamPriorityRange",
+                                 api.context_get_stream_priority_range(&lowest, &highest));
+  if (status.ok()) {
+    status = cuda_->outcome("cuStreamCreateWithPriority",
+                            api.stream_create_with_priority(&stream, kNonBlockingStream, highest));
+  }
   if (!status.ok()) return status;
   return stream;
 }

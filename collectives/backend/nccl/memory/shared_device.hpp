@@ -37,7 +37,9 @@ class SharedDevice {
   /// Waits for it, at most so long.
   Turn take_turn(Duration most) { return Turn(turn_, most); }
 
-  /// The CUDA stream of a lane. Lives as long as this object.
+  /// The CUDA stream of a lane, with the highest priority: the ranks' kernels of NCCL wait for each
+  /// other, so one that waits behind a program's kernels delays all ranks. Lives as long as this
+  /// object.
   Result<void*> stream(std::size_t lane);
   /// The CUDA stream over which results go to their tensors. Lives as long.
   Result<void*> way_back();
