@@ -56,6 +56,13 @@ Status check(const Options& given) {
     return Status(Code::kInvalidArgument, "Options::" + std::string(variable.field) + " is '" +
                                               value + "': must be " + variable.values.allowed);
   }
+  if (given.nccl_max_ctas != 0 && given.nccl_min_ctas > given.nccl_max_ctas) {
+    return Status(Code::kInvalidArgument,
+                  "ELASTIC_NCCL_MIN_CTAS (Options::nccl_min_ctas) is " +
+                      std::to_string(given.nccl_min_ctas) +
+                      ", more than ELASTIC_NCCL_MAX_CTAS (Options::nccl_max_ctas), which is " +
+                      std::to_string(given.nccl_max_ctas) + ": lower the one or raise the other");
+  }
   return {};
 }
 

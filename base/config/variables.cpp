@@ -64,6 +64,19 @@ std::vector<Variable> backend_variables() {
        "successors do not let an abort interrupt collectives in registered memory over NVLink "
        "SHARP.",
        choice(&Options::nccl_register, kNcclRegisters), "nccl"},
+      {"ELASTIC_NCCL_MIN_CTAS", "nccl_min_ctas", kUser,
+       "Least number of CTAs of a collective of NCCL. 0: NCCL's default.",
+       whole_number(&Options::nccl_min_ctas, 0, 64, "CTAs"), "nccl"},
+      {"ELASTIC_NCCL_MAX_CTAS", "nccl_max_ctas", kUser,
+       "Largest number of CTAs of a collective of NCCL. 0: NCCL's default.",
+       whole_number(&Options::nccl_max_ctas, 0, 64, "CTAs"), "nccl"},
+      {"ELASTIC_NCCL_CTA_POLICY", "nccl_cta_policy", kUser,
+       "How NCCL shares the device with other work, since NCCL 2.27. efficiency: with fewer CTAs. "
+       "zero: with none where copy engines can do the work.",
+       choice(&Options::nccl_cta_policy, kNcclCtaPolicies), "nccl"},
+      {"ELASTIC_NCCL_NET", "nccl_net", kUser,
+       "Network of NCCL between hosts, such as IB or Socket. Empty: NCCL's choice.",
+       any_text(&Options::nccl_net, "a name"), "nccl"},
   };
 }
 

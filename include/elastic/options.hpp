@@ -65,6 +65,18 @@ inline constexpr std::array<Named<NcclRegister>, 3> kNcclRegisters{
      {"always", NcclRegister::kAlways},
      {"never", NcclRegister::kNever}}};
 
+/// NCCL's choice between its own speed and the processors that it leaves to others (CTAPolicy).
+enum class NcclCtaPolicy : std::uint8_t {
+  kDefault,     ///< NCCL's own choice
+  kEfficiency,  ///< few processors of the device, with little loss of speed
+  kZero,        ///< none where the device's copy engines can do the work
+};
+/// The names of the values in ELASTIC_NCCL_CTA_POLICY.
+inline constexpr std::array<Named<NcclCtaPolicy>, 3> kNcclCtaPolicies{
+    {{"default", NcclCtaPolicy::kDefault},
+     {"efficiency", NcclCtaPolicy::kEfficiency},
+     {"zero", NcclCtaPolicy::kZero}}};
+
 /// The reaction of FiniteCheck to NaN and Inf in gradients.
 enum class NonFinite : std::uint8_t {
   kPass,   ///< does not look for them
@@ -175,6 +187,22 @@ struct Options {
   /// Under the backend "nccl": whether the buckets of allreduces are registered with NCCL.
   /// ELASTIC_NCCL_REGISTER.
   NcclRegister nccl_register = NcclRegister::kAuto;
+
+  /// Under the backend "nccl": least number of CTAs (thread blocks) of a collective, 1 to 64. 0:
+  /// NCCL's default. ELASTIC_NCCL_MIN_CTAS.
+  int nccl_min_ctas = 0;
+
+  /// Under the backend "nccl": largest number of CTAs of a collective, 1 to 64. 0: NCCL's default.
+  /// ELASTIC_NCCL_MAX_CTAS.
+  int nccl_max_ctas = 0;
+
+  /// Under the backend "nccl": how NCCL shares the device with other work, since NCCL 2.27.
+  /// ELASTIC_NCCL_CTA_POLICY.
+  NcclCtaPolicy nccl_cta_policy = NcclCtaPolicy::kDefault;
+
+  /// Under the backend "nccl": the network between hosts, by NCCL's name for it, such as "IB" or
+  /// "Socket". Empty: NCCL's choice. ELASTIC_NCCL_NET.
+  std::string nccl_net;
 
   /// The kind of the links between workers. ELASTIC_TRANSPORT.
   Transport transport = Transport::kAuto;

@@ -168,6 +168,7 @@ TEST(Init, NamesTheVariableThatIsWrong) {
       {"ELASTIC_TCP_STREAMS", "65", "from 0 to 64"},
       {"ELASTIC_TCP_STREAMS", "two", "two"},
       {"ELASTIC_TCP_CONGESTION", "pigeon", "pigeon"},
+      {"ELASTIC_NCCL_MAX_CTAS", "65", "from 0 to 64"},
       {"ELASTIC_SHM_RING_BYTES", "1000", "65536"},
       {"ELASTIC_BUCKET_BYTES", "-1", "-1"},
       {"ELASTIC_INIT_TIMEOUT_MS", "1s", "milliseconds"},

@@ -146,6 +146,20 @@ TEST(NcclDeviceJob, WorkersWithoutALinkWithEachOther) {
   EXPECT_THAT(ended.output, HasSubstr(by_nccl_from_now_on("allreduces")));
 }
 
+TEST(NcclDeviceJob, SaysThatItsNcclHasNoCtaPolicy) {
+  const ScratchFolder folder;
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.insert(environment.end(),
+                     {"LD_LIBRARY_PATH=" CUDA_STAND_IN, "NCCL_STAND_IN_VERSION=22605",
+                      "ELASTIC_NCCL_CTA_POLICY=efficiency", "ELASTIC_NCCL_MAX_CTAS=4"});
+  const Ended ended = run({ELASTICRUN, "-np", "1", "--max-restarts", "0", DIGIT_STREAM,
+                           "device_blocking", "20", "20000", "1", folder.path().string()},
+                          environment);
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("ELASTIC_NCCL_CTA_POLICY has no effect: it needs NCCL 2.27 "
+                                      "or later, and " NCCL_STAND_IN " is NCCL 2.26.5"));
+}
+
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
 }

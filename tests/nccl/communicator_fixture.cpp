@@ -47,8 +47,11 @@ void CommunicatorFixture::prepare(int size, const Deadlines& deadlines, int came
   auto& view = views_.emplace_back();
   for (int rank = 0; rank < (came < 0 ? size : came); ++rank) {
     std::shared_ptr<Backend> native = std::move(world.backends[static_cast<std::size_t>(rank)]);
-    view.push_back(Communicator::prepare(
-        library_, {{generation, rank, size}, exchange_over(std::move(native), 1), deadlines, {}}));
+    view.push_back(Communicator::prepare(library_, {.view = {generation, rank, size},
+                                                    .exchange = exchange_over(std::move(native), 1),
+                                                    .deadlines = deadlines,
+                                                    .choose_device = {},
+                                                    .tuning = tuning_}));
   }
   // Links to absent ranks stay open, as those of a rank that hangs.
   for (auto& backend : world.backends) {

@@ -49,6 +49,7 @@ class CommunicatorFixture : public ::testing::Test {
 
   std::shared_ptr<const NcclLibrary> library_;
   const NcclStandIn* nccl_ = nullptr;
+  NcclTuning tuning_;  // of the communicators that are prepared
   std::vector<std::unique_ptr<Backend>> absent_;
   std::vector<std::vector<std::unique_ptr<Communicator>>> views_;
 };

@@ -26,6 +26,7 @@ using elastic::nccl_stand_in::in_progress;
 using elastic::nccl_stand_in::Library;
 using elastic::nccl_stand_in::library;
 using elastic::nccl_stand_in::Lock;
+using elastic::nccl_stand_in::note_config;
 using elastic::nccl_stand_in::requires_idle;
 using elastic::nccl_stand_in::wait_for_release;
 
@@ -91,6 +92,11 @@ NcclCounts counts() {
   return library().counts;
 }
 
+NcclStandIn::Config config() {
+  const Lock lock(library().mutex);
+  return library().config;
+}
+
 std::vector<std::string> violations() {
   const Lock lock(library().mutex);
   std::vector<std::string> all = library().violations;
@@ -109,8 +115,8 @@ ncclResult_t progress(ncclComm& comm) {
 
 }  // namespace
 
-NCCL_EXPORT const NcclStandIn nccl_stand_in = {reset,  script,     fail,   release,        on_poll,
-                                               counts, violations, launch, launch_and_hang};
+NCCL_EXPORT const NcclStandIn nccl_stand_in = {
+    reset, script, fail, release, on_poll, counts, violations, config, launch, launch_and_hang};
 
 NCCL_EXPORT ncclResult_t ncclGetVersion(int* version) {
   const char* const told = std::getenv("NCCL_STAND_IN_VERSION");
@@ -142,7 +148,7 @@ NCCL_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, nccl
   Lock lock(library().mutex);
   Library& the = library();
   ++the.counts.inits;
-  if (config == nullptr || config->blocking != 0) the.violations.push_back("an init that blocks");
+  note_config(config, "an init");
   const NcclScript script = the.scripts[rank];
   if (script.init == NcclScript::Init::kNeverReturns) wait_for_release(lock);
   if (script.init == NcclScript::Init::kFailsAtOnce)

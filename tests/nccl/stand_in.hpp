@@ -74,6 +74,14 @@ struct NcclStandIn {
   void (*on_poll)(std::function<void(int rank)> call);
   NcclCounts (*counts)();
   std::vector<std::string> (*violations)();
+  /// Fields of the configuration of the latest communicator.
+  struct Config {
+    int min_ctas = 0;
+    int max_ctas = 0;
+    int cta_policy = 0;
+    std::string net;
+  };
+  Config (*config)();
   /// Stands for a collective: is in progress for some polls. `never_done`: for all of them.
   int (*launch)(ncclComm* comm, bool never_done);
   /// One that hangs until `release`.

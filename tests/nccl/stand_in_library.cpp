@@ -1,5 +1,8 @@
 #include "nccl/stand_in_library.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 namespace elastic::nccl_stand_in {
 
 Library& library() {
@@ -29,6 +32,23 @@ bool in_progress(const ncclComm& comm) {
 
 void requires_idle(const ncclComm& comm, const char* call) {
   if (in_progress(comm)) library().violations.push_back(std::string(call) + " while in progress");
+}
+
+/// As NCCL reads it: as many bytes as there are, and older fields only where its version is old.
+void note_config(const ncclConfig_t* config, const char* call) {
+  Library& the = library();
+  ncclConfig_t its = NCCL_CONFIG_INITIALIZER;
+  const unsigned magic = its.magic;
+  if (config != nullptr) std::memcpy(&its, config, std::min(config->size, sizeof its));
+  if (config == nullptr || its.blocking != 0)
+    the.violations.push_back(call + std::string(" that blocks"));
+  if (its.magic != magic) the.violations.emplace_back("a configuration without magic");
+  the.config = {.min_ctas = its.minCTAs,
+                .max_ctas = its.maxCTAs,
+                .net = its.netName == nullptr ? "" : its.netName};
+#if NCCL_VERSION_CODE >= 22700
+  if (its.version >= 22700) the.config.cta_policy = its.CTAPolicy;
+#endif
 }
 
 }  // namespace elastic::nccl_stand_in

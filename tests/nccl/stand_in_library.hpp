@@ -52,6 +52,7 @@ struct Library {
   /// allreduce.
   std::map<std::pair<std::string, std::uint64_t>, bool> in_registered;
   collectives::nccl::NcclCounts counts;
+  collectives::nccl::NcclStandIn::Config config;
   std::vector<std::string> violations;
   std::function<void(int)> on_poll;
 };
@@ -72,6 +73,8 @@ class Entered {
   ncclComm* const comm_;
 };
 
+/// Notes the fields that a call gives, and mistakes in them.
+void note_config(const ncclConfig_t* config, const char* call);
 bool in_progress(const ncclComm& comm);
 /// Notes a violation if the call is made while something is in progress: only polls and aborts may.
 void requires_idle(const ncclComm& comm, const char* call);

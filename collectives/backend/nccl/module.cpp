@@ -58,6 +58,13 @@ Status start(const ModuleStart& how) {
   nccl::NcclServices& services = started().services;
   services.library = std::move(library).value();
   services.waits = settings.waits;
+  services.tuning = settings.tuning;
+  if (settings.tuning.policy != NcclCtaPolicy::kDefault &&
+      services.library->version() < nccl::kCtaPolicyFrom) {
+    log::warn("ELASTIC_NCCL_CTA_POLICY has no effect: it needs NCCL {} or later, and {} is NCCL {}",
+              nccl::version_text(nccl::kCtaPolicyFrom), services.library->file(),
+              nccl::version_text(services.library->version()));
+  }
   if (!services.devices) {
     const bool registers = nccl::registers_memory(settings.registers, services.library->version());
     services.devices = std::make_shared<nccl::SharedDevices>(

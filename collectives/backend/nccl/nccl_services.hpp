@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "collectives/backend/nccl/communicator/communicator_config.hpp"
 #include "collectives/backend/nccl/communicator/communicator_state.hpp"
 
 namespace elastic::collectives::nccl {
@@ -23,6 +24,7 @@ struct NcclServices {
   std::shared_ptr<CommunicatorReaper> reaper;
   bool waits = false;                    ///< NcclSettings::waits
   std::optional<std::string> host = "";  ///< NcclSettings::host
+  NcclTuning tuning = {};                ///< NcclSettings::tuning
   /// Limits for communicators. The one for the start is long, because the start proceeds only with
   /// the operations of the lanes, which carry its messages; no thread of the trainer waits for it.
   Deadlines deadlines{.start = std::chrono::minutes(5)};

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/backend_settings.hpp"
+#include "collectives/backend/nccl/communicator/communicator_config.hpp"
 #include "elastic/options.hpp"
 
 namespace elastic::collectives::nccl {
@@ -13,6 +14,7 @@ struct NcclSettings {
   std::string library;  ///< Options::nccl_library
   bool waits = false;   ///< wait for NCCL, instead of using host memory until it is ready
   NcclRegister registers = NcclRegister::kAuto;  ///< Options::nccl_register
+  NcclTuning tuning = {};
   /// The host's name in NCCL (NCCL_HOSTID); empty: the default. None: NCCL is set to let ranks of
   /// one host share a device, so that the ranks do not check for it.
   std::optional<std::string> host = "";

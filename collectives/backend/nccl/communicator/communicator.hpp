@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
+#include "collectives/backend/nccl/communicator/communicator_config.hpp"
 #include "collectives/backend/nccl/communicator/communicator_state.hpp"
 #include "collectives/backend/nccl/communicator/exchange.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
@@ -24,6 +25,7 @@ struct CommunicatorPlan {
   /// Identifies this rank's device, so that all ranks can check that no two share a device: NCCL's
   /// own error does not say so. Empty: not compared.
   std::string place = {};
+  NcclTuning tuning = {};
 };
 
 /// A communicator of NCCL for one view: made in the background, ready when all ranks have it, and

@@ -99,10 +99,9 @@ Decision Communicator::Body::meet() {
 
 Decision Communicator::Body::init() {
   return call("ncclCommInitRankConfig", [this](const Api& api) {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
+    CommunicatorConfig config = config_for(plan_.tuning, library_->version());
     return api.comm_init_rank_config(&comm_, plan_.view.size, bootstrap_.id(), plan_.view.rank,
-                                     &config);
+                                     reinterpret_cast<ncclConfig_t*>(&config));
   });
 }
 

@@ -104,6 +104,7 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
   if (const std::string id = device->cuda()->id(); services_.host && !id.empty()) {
     plan.place = *services_.host + "/" + id;
   }
+  plan.tuning = services_.tuning;
   communicator_ = Communicator::prepare(services_.library, std::move(plan));
   exchange_ = std::move(exchange);
   device_ = std::move(device);
