@@ -64,6 +64,10 @@ std::vector<Variable> backend_variables() {
        "successors do not let an abort interrupt collectives in registered memory over NVLink "
        "SHARP.",
        choice(&Options::nccl_register, kNcclRegisters), "nccl"},
+      {"ELASTIC_NCCL_SHRINK", "nccl_shrink", kUser,
+       "How NCCL's communicator is made after a loss. auto: from the one before, if NCCL has "
+       "ncclCommShrink (2.27). off: anew.",
+       choice(&Options::nccl_shrink, kNcclShrinks), "nccl"},
       {"ELASTIC_NCCL_MIN_CTAS", "nccl_min_ctas", kUser,
        "Least number of CTAs of a collective of NCCL. 0: NCCL's default.",
        whole_number(&Options::nccl_min_ctas, 0, 64, "CTAs"), "nccl"},

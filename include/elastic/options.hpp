@@ -65,6 +65,15 @@ inline constexpr std::array<Named<NcclRegister>, 3> kNcclRegisters{
      {"always", NcclRegister::kAlways},
      {"never", NcclRegister::kNever}}};
 
+/// How NCCL's communicator is made in a view that has only lost members.
+enum class NcclShrink : std::uint8_t {
+  kAuto,  ///< by ncclCommShrink from the communicator of the view before, since NCCL 2.27
+  kOff,   ///< anew, after the end of the communicator of the view before
+};
+/// The names of the values in ELASTIC_NCCL_SHRINK.
+inline constexpr std::array<Named<NcclShrink>, 2> kNcclShrinks{
+    {{"auto", NcclShrink::kAuto}, {"off", NcclShrink::kOff}}};
+
 /// NCCL's choice between its own speed and the processors that it leaves to others (CTAPolicy).
 enum class NcclCtaPolicy : std::uint8_t {
   kDefault,     ///< NCCL's own choice
@@ -187,6 +196,9 @@ struct Options {
   /// Under the backend "nccl": whether the buckets of allreduces are registered with NCCL.
   /// ELASTIC_NCCL_REGISTER.
   NcclRegister nccl_register = NcclRegister::kAuto;
+
+  /// Under the backend "nccl": how the communicator is made after a loss. ELASTIC_NCCL_SHRINK.
+  NcclShrink nccl_shrink = NcclShrink::kAuto;
 
   /// Under the backend "nccl": least number of CTAs (thread blocks) of a collective, 1 to 64. 0:
   /// NCCL's default. ELASTIC_NCCL_MIN_CTAS.

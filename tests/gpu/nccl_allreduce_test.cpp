@@ -99,6 +99,11 @@ TEST_F(NcclAllreduceTest, GoesOnWithAJoiner) {
   EXPECT_THAT(said, HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
 }
 
+/// The one that leaves does so between two collectives, so NCCL can shrink the communicator.
+TEST_F(NcclAllreduceTest, ShrinksTheCommunicatorWithoutARankThatLeaves) {
+  device_shrinking(by_nccl("wait"), kOwnHost);
+}
+
 /// Each death and each join replaces the communicators of all.
 TEST_F(NcclAllreduceTest, KeepsTheDevicesMemoryOverTwentyViewChanges) {
   constexpr std::size_t kMayGrow = std::size_t{64} << 20U;

@@ -68,7 +68,7 @@ TEST(CheckBuild, CountsDevices) {
 
 TEST(CheckBuild, SaysWhichNcclItFinds) {
   EXPECT_THAT(report({"ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN}),
-              HasSubstr("\n  nccl    yes    NCCL 2.28.9 in " NCCL_STAND_IN "\n"));
+              HasSubstr("\n  nccl    yes    NCCL 2.28.9 in " NCCL_STAND_IN " (with shrink)\n"));
   EXPECT_THAT(report({"ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN, "NCCL_STAND_IN_VERSION=21713"}),
               HasSubstr("is NCCL 2.17.13. NCCL 2.18 or later is needed"));
   EXPECT_THAT(report({"ELASTIC_NCCL_LIBRARY=/nowhere/libnccl.so.2"}),

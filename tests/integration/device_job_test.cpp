@@ -108,6 +108,13 @@ TEST(NcclDeviceJob, AWorkerThatIsFrozenDoesNotTakeOthersWithIt) {
   EXPECT_THAT(said, HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
 }
 
+TEST(NcclDeviceJob, ShrinksTheCommunicatorWithoutAWorkerThatIsRemoved) {
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  device_shrinking(environment);
+}
+
 TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {
   const ScratchFolder folder;
   const Ended ended =

@@ -1,5 +1,6 @@
 #include "integration/device_world.hpp"
 
+#include <chrono>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,30 @@ std::string device_training(const std::vector<std::string>& environment,
   for (const auto& [pid, told] : job.told("result")) results.insert(told);
   EXPECT_EQ(results.size(), 1U) << job.output();
   return job.output();
+}
+
+void device_shrinking(const std::vector<std::string>& environment,
+                      const std::vector<std::string>& prefix) {
+  constexpr std::chrono::seconds kLong{60};
+  std::vector<std::string> options{"-np", "3", "--min-np", "2", "--max-restarts", "0"};
+  options.insert(options.end(), prefix.begin(), prefix.end());
+  TrainerJob job(options, "device", environment);
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const pid_t removed = job.pid(1);
+  ASSERT_TRUE(job.control({"remove", "1"})) << job.output();
+  for (const char* const said :
+       {"nccl, generation 2: the communicator is shrunk from that of generation 1",
+        "nccl, generation 2: allreduces of tensors on devices go by NCCL from now on"}) {
+    EXPECT_TRUE(eventually(kLong, [&] { return job.output().find(said) != std::string::npos; }))
+        << said << "\n"
+        << job.output();
+  }
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) {
+    if (pid != removed) results.insert(told);
+  }
+  EXPECT_EQ(results.size(), 1U) << job.output();
 }
 
 }  // namespace elastic::testing

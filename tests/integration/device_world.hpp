@@ -19,4 +19,10 @@ std::string device_world(int ranks, const std::vector<std::string>& environment,
 std::string device_training(const std::vector<std::string>& environment,
                             const std::vector<std::string>& prefix = {}, int signal = SIGKILL);
 
+/// Runs a training of three workers with sums on a device by NCCL, of which one is removed at a
+/// step boundary. Expects that NCCL shrinks the communicator and performs the sums of the other
+/// two, and that they have the same state in the end.
+void device_shrinking(const std::vector<std::string>& environment,
+                      const std::vector<std::string>& prefix = {});
+
 }  // namespace elastic::testing

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "contract/native_world.hpp"
 
@@ -25,6 +26,7 @@ void NcclFixture::end_view() {
   other_backends_.clear();
   // Detached threads that end communicators share the library, so wait until it is released.
   for (const NcclServices& each : services_) {
+    each.communicators->end_retired(*each.reaper);
     (void)each.reaper->wait();
     until([&] { return each.library.use_count() == 1; });
   }

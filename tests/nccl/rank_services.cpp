@@ -7,7 +7,7 @@
 #include <string>
 
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
-#include "collectives/backend/nccl/communicator/view_communicator.hpp"
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
 #include "nccl/host_mover.hpp"

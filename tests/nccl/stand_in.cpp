@@ -22,7 +22,9 @@ using elastic::collectives::nccl::NcclScript;
 using elastic::collectives::nccl::NcclStandIn;
 using elastic::nccl_stand_in::Entered;
 using elastic::nccl_stand_in::Fabric;
+using elastic::nccl_stand_in::hand_out_shrunk;
 using elastic::nccl_stand_in::in_progress;
+using elastic::nccl_stand_in::kPolls;
 using elastic::nccl_stand_in::Library;
 using elastic::nccl_stand_in::library;
 using elastic::nccl_stand_in::Lock;
@@ -31,8 +33,6 @@ using elastic::nccl_stand_in::requires_idle;
 using elastic::nccl_stand_in::wait_for_release;
 
 namespace {
-
-constexpr int kPolls = 3;
 
 int launch(ncclComm* comm, bool never_done) {
   Lock lock(library().mutex);
@@ -101,12 +101,25 @@ std::vector<std::string> violations() {
   const Lock lock(library().mutex);
   std::vector<std::string> all = library().violations;
   if (library().open_groups != 0) all.emplace_back("a group that was not ended");
+  for (const auto& comm : library().comms) {
+    if (!comm->gone) all.emplace_back("a communicator that was not released");
+  }
   return all;
 }
 
 ncclResult_t progress(ncclComm& comm) {
   const auto failure = library().failures.find(comm.rank);
   if (failure != library().failures.end()) return static_cast<ncclResult_t>(failure->second);
+  if (library().scripts[comm.rank].error_of_size == comm.size) return ncclRemoteError;
+  if (comm.shrinking) {
+    ncclComm& shrunk = *comm.shrinking;
+    const bool fails = shrunk.fails && shrunk.polls_to_go == 0;
+    const bool goes_on = in_progress(shrunk);
+    if (shrunk.polls_to_go > 0) --shrunk.polls_to_go;
+    if (goes_on && !fails) return ncclInProgress;
+    hand_out_shrunk(comm, fails);
+  }
+  if (comm.shrink_failed) return ncclRemoteError;
   if (comm.fails && comm.polls_to_go == 0) return ncclRemoteError;
   if (!in_progress(comm)) return ncclSuccess;
   if (comm.polls_to_go > 0) --comm.polls_to_go;
@@ -191,6 +204,10 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   Lock lock(library().mutex);
   const Entered entered(lock, comm, "abort");
   ++library().counts.aborts;
+  if (comm->parent != nullptr && !comm->parent->gone) {
+    library().violations.emplace_back("an abort before that of its parent, which refers to it");
+  }
+  if (comm->shrinking) hand_out_shrunk(*comm, /*failed=*/true);
   comm->gone = true;
   comm->called_off = true;
   if (library().scripts[comm->rank].abort_waits) wait_for_release(lock);

@@ -26,7 +26,11 @@ struct NcclScript {
 
   Init init = Init::kMakes;
   int failure = kSystemError;  ///< of kFailsAtOnce
-  bool abort_waits = false;    ///< ncclCommAbort does, until `release`
+  /// Of a communicator in which this is the rank's number, to a smaller one.
+  Init shrink = Init::kMakes;
+  bool abort_waits = false;  ///< ncclCommAbort does, until `release`
+
+  int error_of_size = 0;  ///< polls of a communicator of so many ranks say kRemoteError
 
   /// The course of a collective.
   enum class Allreduce : std::uint8_t {
@@ -45,6 +49,7 @@ struct NcclScript {
 struct NcclCounts {
   int ids = 0;
   int inits = 0;
+  int shrinks = 0;
   int launches = 0;
   int allreduces = 0;
   int broadcasts = 0;

@@ -29,6 +29,10 @@ struct ncclComm {
   int polls_to_go = 0;    // of what is in progress
   bool never_done = false;
   bool fails = false;
+  std::unique_ptr<ncclComm> shrinking;  // what it is being shrunk to
+  ncclComm** shrinks_to = nullptr;      // where that is handed out at the end
+  bool shrink_failed = false;
+  ncclComm* parent = nullptr;  // refers to this one, and has to end first
   std::map<const std::byte*, std::size_t> registered;
   std::uint64_t allreduces = 0;
   std::unique_ptr<elastic::nccl_stand_in::Fabric> fabric;
@@ -73,9 +77,12 @@ class Entered {
   ncclComm* const comm_;
 };
 
-/// Notes the fields that a call gives, and mistakes in them.
+/// Notes what a call asks for, and what is wrong with it.
 void note_config(const ncclConfig_t* config, const char* call);
+constexpr int kPolls = 3;  // until what is begun is done
 bool in_progress(const ncclComm& comm);
+/// Ends the shrinking of `comm`, as NCCL's thread does.
+void hand_out_shrunk(ncclComm& comm, bool failed);
 /// Notes a violation if the call is made while something is in progress: only polls and aborts may.
 void requires_idle(const ncclComm& comm, const char* call);
 

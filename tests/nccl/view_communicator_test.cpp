@@ -1,6 +1,4 @@
 // The communicator that the lanes of a view share: when it is begun, and on which device.
-#include "collectives/backend/nccl/communicator/view_communicator.hpp"
-
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 #include "nccl/gpu_tensors.hpp"
 #include "nccl/nccl_fixture.hpp"
 

@@ -213,5 +213,107 @@ TEST_F(CommunicatorStateTest, SaysThatNoThreadCouldAbort) {
   EXPECT_THAT(state.verdict().message(), AllOf(HasSubstr("no memory"), HasSubstr("has to exit")));
 }
 
+class ShrinkStateTest : public CommunicatorStateTest {
+ protected:
+  /// One that NCCL shrinks, within three seconds.
+  CommunicatorState shrinking(int rank = 1) const {
+    CommunicatorState state{{7, rank, 2}, {seconds(10), seconds(2), seconds(3)}};
+    EXPECT_EQ(state.begin(now_, /*offers=*/true).action, Action::kMeet) << "nobody makes an id";
+    EXPECT_EQ(state.met({}, now_, Making::kShrink).action, Action::kShrink);
+    return state;
+  }
+  /// Ends that and the parent, after it has failed on some rank.
+  Decision release(CommunicatorState& state) const {
+    EXPECT_EQ(state.agreed(lost_, now_).action, Action::kRelease);
+    EXPECT_EQ(state.phase(), Phase::kReleasing);
+    return called(state, "ncclCommAbort", {Progress::kDone, {}, false});
+  }
+};
+
+TEST_F(ShrinkStateTest, IsReadyWhereAllHaveShrunkIt) {
+  CommunicatorState state = shrinking();
+  EXPECT_EQ(called(state, "ncclCommShrink", kUnderWay).action, Action::kPoll);
+  EXPECT_EQ(called(state, "poll", kDone).action, Action::kAgree);
+  state.agreed({}, now_);
+  EXPECT_EQ(state.phase(), Phase::kReady);
+  EXPECT_EQ(state.die(aborted_, now_).action, Action::kAbort);
+}
+
+TEST_F(ShrinkStateTest, IsMadeAnewAfterAFailure) {
+  for (const int rank : {0, 1}) {
+    CommunicatorState state = shrinking(rank);
+    EXPECT_EQ(called(state, "ncclCommShrink", failed()).action, Action::kAgree);
+    EXPECT_EQ(release(state).action, rank == 0 ? Action::kMakeId : Action::kMeet);
+    EXPECT_TRUE(state.own_failure().ok());
+    EXPECT_EQ(state.phase(), Phase::kMeeting);
+    if (rank == 0) {
+      EXPECT_EQ(called(state, "id", {}).action, Action::kMeet);
+    }
+    EXPECT_EQ(state.met({}, now_, Making::kInit).action, Action::kInit);
+    EXPECT_EQ(called(state, "init", kDone).action, Action::kAgree);
+    EXPECT_EQ(state.agreed(lost_, now_).action, Action::kAbort) << "not a second time";
+  }
+}
+
+TEST_F(ShrinkStateTest, IsMadeAnewWhereNcclTakesTooLong) {
+  CommunicatorState state = shrinking();
+  EXPECT_EQ(called(state, "ncclCommShrink", kUnderWay).action, Action::kPoll);
+  now_ += seconds(3);
+  EXPECT_EQ(called(state, "poll", kUnderWay).action, Action::kAgree);
+  EXPECT_THAT(state.own_failure().message(), HasSubstr("within 3000 ms"));
+  release(state);
+  EXPECT_FALSE(state.busy()) << "what was under way has ended with the parent";
+  EXPECT_EQ(state.due(), now_ + seconds(10)) << "all of the time is left";
+}
+
+TEST_F(ShrinkStateTest, ReleasesItsParentFirstWhereARankHasNone) {
+  CommunicatorState state{{7, 1, 2}, {seconds(10), seconds(2), seconds(3)}};
+  state.begin(now_, true);
+  EXPECT_EQ(state.met({}, now_, Making::kInit).action, Action::kRelease);
+  EXPECT_EQ(called(state, "ncclCommAbort", {}).action, Action::kInit) << "rank 0 has sent an id";
+  CommunicatorState without_id{{7, 1, 2}, {seconds(10), seconds(2), seconds(3)}};
+  without_id.begin(now_, true);
+  EXPECT_EQ(without_id.met({}, now_, Making::kInitWithoutId).action, Action::kRelease);
+  EXPECT_EQ(called(without_id, "ncclCommAbort", {}).action, Action::kMeet);
+}
+
+TEST_F(ShrinkStateTest, ReleasesItsParentWhenItDies) {
+  CommunicatorState meeting{{7, 1, 2}, {seconds(10), seconds(2), seconds(3)}};
+  meeting.begin(now_, true);
+  EXPECT_EQ(meeting.die(aborted_, now_).action, Action::kAbort);
+  CommunicatorState state = shrinking();
+  called(state, "ncclCommShrink", kUnderWay);
+  EXPECT_EQ(state.die(aborted_, now_).action, Action::kAbort);
+}
+
+TEST_F(ShrinkStateTest, DoesNotWaitForTheEndOfItsParentForEver) {
+  CommunicatorState state = shrinking();
+  called(state, "ncclCommShrink", failed());
+  EXPECT_EQ(state.agreed(lost_, now_).action, Action::kRelease);
+  state.call_begins("ncclCommAbort");
+  now_ += seconds(2);
+  state.tick(now_);
+  EXPECT_EQ(state.phase(), Phase::kDying);
+  now_ += seconds(2);
+  state.tick(now_);
+  EXPECT_EQ(state.phase(), Phase::kStuck);
+  EXPECT_THAT(state.verdict().message(), HasSubstr("this worker has to exit"));
+}
+
+TEST_F(ShrinkStateTest, RetiresOnlyWhenItIsReadyAndIdle) {
+  CommunicatorState starting = this->starting();
+  EXPECT_FALSE(starting.retire());
+  CommunicatorState state = ready();
+  called(state, "allreduce", kUnderWay);
+  EXPECT_FALSE(state.retire());
+  called(state, "poll", kDone);
+  EXPECT_TRUE(state.retire());
+  EXPECT_FALSE(state.retire());
+  is_dead(state, Code::kAborted);
+  EXPECT_EQ(state.due(), TimePoint::max());
+  EXPECT_EQ(state.die(lost_, now_).action, Action::kAbort);
+  EXPECT_EQ(state.phase(), Phase::kAborting);
+}
+
 }  // namespace
 }  // namespace elastic::collectives::nccl

@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
-#include "collectives/backend/nccl/communicator/view_communicator.hpp"
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
@@ -65,6 +65,9 @@ Status start(const ModuleStart& how) {
               nccl::version_text(nccl::kCtaPolicyFrom), services.library->file(),
               nccl::version_text(services.library->version()));
   }
+  // No wait of ncclCommShrink was found in NCCL's source that the abort of the parent does not end.
+  services.shrinks =
+      settings.shrinks == NcclShrink::kAuto && services.library->api().comm_shrink != nullptr;
   if (!services.devices) {
     const bool registers = nccl::registers_memory(settings.registers, services.library->version());
     services.devices = std::make_shared<nccl::SharedDevices>(
@@ -89,8 +92,10 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
 void end() {
   MutexLock lock(started().mutex);
   const std::shared_ptr<nccl::CommunicatorReaper> reaper = started().services.reaper;
+  const std::shared_ptr<nccl::ViewCommunicators> communicators = started().services.communicators;
   lock.unlock();
   if (!reaper) return;
+  communicators->end_retired(*reaper);
   if (const Status stuck = reaper->wait(); !stuck.ok()) log::warn("{}", stuck.message());
 }
 

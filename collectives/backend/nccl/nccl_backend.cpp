@@ -14,6 +14,7 @@
 #include "collectives/backend/nccl/collectives/work_for.hpp"
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
 #include "collectives/backend/nccl/communicator/view_communicator.hpp"
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 #include "collectives/backend/nccl/lane_operation.hpp"
 #include "collectives/backend/nccl/memory/registrations.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
@@ -238,6 +239,7 @@ Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& oper
 /// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
 /// has failed on some rank, and nothing of the operation is left on this rank's device.
 Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload& payload) {
+  const ViewCommunicator::Use use(*shared_);
   Verdict verdict(*view_.mesh);
   Status links = verdict.begin(next_tag(operation));
   if (!links.ok()) return links;

@@ -24,6 +24,7 @@ struct NcclServices {
   std::shared_ptr<CommunicatorReaper> reaper;
   bool waits = false;                    ///< NcclSettings::waits
   std::optional<std::string> host = "";  ///< NcclSettings::host
+  bool shrinks = false;                  ///< NcclSettings::shrinks, if NCCL can do that
   NcclTuning tuning = {};                ///< NcclSettings::tuning
   /// Limits for communicators. The one for the start is long, because the start proceeds only with
   /// the operations of the lanes, which carry its messages; no thread of the trainer waits for it.

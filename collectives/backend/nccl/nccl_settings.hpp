@@ -14,6 +14,7 @@ struct NcclSettings {
   std::string library;  ///< Options::nccl_library
   bool waits = false;   ///< wait for NCCL, instead of using host memory until it is ready
   NcclRegister registers = NcclRegister::kAuto;  ///< Options::nccl_register
+  NcclShrink shrinks = NcclShrink::kAuto;        ///< Options::nccl_shrink
   NcclTuning tuning = {};
   /// The host's name in NCCL (NCCL_HOSTID); empty: the default. None: NCCL is set to let ranks of
   /// one host share a device, so that the ranks do not check for it.

@@ -1,8 +1,8 @@
 #include "collectives/backend/nccl/communicator/bootstrap.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
-#include <utility>
 
 namespace elastic::collectives::nccl {
 
@@ -53,27 +53,78 @@ Status require_distinct_devices(const std::vector<std::string>& places, const De
   return {};
 }
 
-}  // namespace
+/// The part of a rank's first message of which the size is known. It travels as it is: all workers
+/// of a job have one version of this library.
+struct Introduction {
+  std::uint64_t generation = 0;  ///< of the retired communicator of this rank; 0: none
+  std::int32_t rank = 0;         ///< in that view
+  std::int32_t size = 0;
+  std::int32_t usable = 0;  ///< 1: it can be shrunk
+  std::int32_t unused = 0;
+};
 
-Status Bootstrap::meet(const Status& own) {
-  const std::string id(id_.internal, sizeof id_.internal);
-  auto messages = plan_.exchange.allgather(
-      bootstrap_message(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
-  if (!messages.ok()) return messages.status();
-  Status met = verdict_of(messages.value(), plan_.view);
-  return met.ok() ? read(std::move(messages).value()) : met;
+/// The ranks of the offered view that are not in the new one. Empty: the communicator cannot be
+/// shrunk, because a rank offers none, or the ranks come from different views, in another order, or
+/// are all of the members of the old view.
+std::vector<int> excluded_from(const std::vector<Introduction>& all) {
+  const Introduction& first = all.front();
+  std::vector<int> excluded;
+  int next = 0;
+  for (const Introduction& each : all) {
+    if (each.usable == 0 || each.generation != first.generation || each.size != first.size ||
+        each.rank < next || each.rank >= first.size) {
+      return {};
+    }
+    for (; next < each.rank; ++next) excluded.push_back(next);
+    ++next;
+  }
+  for (; next < first.size; ++next) excluded.push_back(next);
+  return excluded;
 }
 
-/// Takes NCCL's id from rank 0's message, before its place, and compares the places of all ranks.
-Status Bootstrap::read(std::vector<std::string> messages) {
-  for (std::string& each : messages) each.erase(0, 1);
-  std::string& first = messages.front();
-  if (first.size() < sizeof id_.internal) {
-    return Status(Code::kProtocol, "rank 0 handed out what is no id of NCCL", 0);
+}  // namespace
+
+Status Bootstrap::meet(const Status& own, const std::optional<Offer>& old) {
+  Introduction introduction;
+  if (old) {
+    introduction = {.generation = old->view.generation,
+                    .rank = old->view.rank,
+                    .size = old->view.size,
+                    .usable = old->usable ? 1 : 0};
   }
-  std::memcpy(id_.internal, first.data(), sizeof id_.internal);
-  first.erase(0, sizeof id_.internal);
-  return require_distinct_devices(messages, plan_.view);
+  std::string message(sizeof introduction, '\0');
+  std::memcpy(message.data(), &introduction, sizeof introduction);
+  if (plan_.view.rank == 0 && !old) message.append(id_.internal, sizeof id_.internal);
+  auto messages = plan_.exchange.allgather(bootstrap_message(own, message + plan_.place));
+  if (!messages.ok()) return messages.status();
+  Status met = verdict_of(messages.value(), plan_.view);
+  return met.ok() ? read(messages.value()) : met;
+}
+
+/// Reads the introductions, NCCL's id from rank 0's message, and the places, which it compares.
+Status Bootstrap::read(const std::vector<std::string>& messages) {
+  std::vector<Introduction> introductions(messages.size());
+  std::vector<std::string> places;
+  for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+    Introduction& its = introductions[rank];
+    std::string rest = messages[rank].substr(1);
+    const std::size_t id = rank == 0 ? sizeof id_.internal : 0;
+    const bool whole = rest.size() >= sizeof its;
+    if (whole) std::memcpy(&its, rest.data(), sizeof its);
+    const std::size_t head = sizeof its + (its.generation == 0 ? id : 0);
+    if (!whole || rest.size() < head) {
+      return Status(Code::kProtocol,
+                    "rank " + std::to_string(rank) + " handed out what is no id of NCCL",
+                    static_cast<int>(rank));
+    }
+    if (head > sizeof its) std::memcpy(id_.internal, rest.data() + sizeof its, id);
+    places.push_back(rest.substr(head));
+  }
+  excluded_ = excluded_from(introductions);
+  making_ = !excluded_.empty()                      ? Making::kShrink
+            : introductions.front().generation == 0 ? Making::kInit
+                                                    : Making::kInitWithoutId;
+  return require_distinct_devices(places, plan_.view);
 }
 
 Status Bootstrap::agree(const Status& own) const {

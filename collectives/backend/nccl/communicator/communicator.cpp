@@ -42,12 +42,20 @@ void Communicator::abort() noexcept {
   body_->kill();
 }
 
+bool Communicator::retire() {
+  return body_->retire();
+}
+
 Status Communicator::ended(TimePoint until) {
   return body_->wait_ended(until);
 }
 
 Phase Communicator::phase() const {
   return body_->phase();
+}
+
+const DecidedView& Communicator::view() const {
+  return body_->view();
 }
 
 }  // namespace elastic::collectives::nccl

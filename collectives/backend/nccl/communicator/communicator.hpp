@@ -15,6 +15,8 @@ struct ncclComm;
 
 namespace elastic::collectives::nccl {
 
+class Communicator;
+
 struct CommunicatorPlan {
   DecidedView view;
   Exchange exchange;
@@ -26,6 +28,9 @@ struct CommunicatorPlan {
   /// own error does not say so. Empty: not compared.
   std::string place = {};
   NcclTuning tuning = {};
+  /// A retired communicator on the same device, from which NCCL may shrink this one. It ends as
+  /// soon as this one is ready or cannot be shrunk, or with this one.
+  std::shared_ptr<Communicator> parent = {};
 };
 
 /// A communicator of NCCL for one view: made in the background, ready when all ranks have it, and
@@ -67,11 +72,17 @@ class Communicator {
   /// background ends the communicator. Any thread, any time.
   void abort() noexcept;
 
+  /// At the end of its view, in place of `abort`: keeps the communicator without use, as
+  /// CommunicatorPlan::parent of another. False, and nothing has changed, unless it is ready and
+  /// no call is under way. The caller knows that the device has no work for it either.
+  bool retire();
+
   /// After `abort`: waits until NCCL has released all resources. kUnavailable: it never will, and
   /// this worker has to exit; it can come back as a joiner. kTimeout: not yet at `until`.
   Status ended(TimePoint until);
 
   Phase phase() const;
+  const DecidedView& view() const;
 
  private:
   class Body;

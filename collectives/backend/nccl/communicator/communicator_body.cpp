@@ -58,7 +58,9 @@ void Communicator::Body::prepare() {
 
 void Communicator::Body::prepare_step_by_step() {
   Duration length = kShortestPause;
-  Decision next = state_.decide([](auto& state, TimePoint now) { return state.begin(now); });
+  const bool offers = parent() != nullptr;
+  Decision next =
+      state_.decide([&](auto& state, TimePoint now) { return state.begin(now, offers); });
   for (;;) {
     switch (next.action) {
       case Action::kMakeId:
@@ -69,6 +71,12 @@ void Communicator::Body::prepare_step_by_step() {
         break;
       case Action::kInit:
         next = init();
+        break;
+      case Action::kShrink:
+        next = shrink();
+        break;
+      case Action::kRelease:
+        next = release();
         break;
       case Action::kPoll:
         pause(length);
@@ -93,8 +101,21 @@ Status Communicator::Body::own_failure() const {
 }
 
 Decision Communicator::Body::meet() {
-  const Status met = bootstrap_.meet(own_failure());
-  return state_.decide([&](auto& state, TimePoint now) { return state.met(met, now); });
+  std::optional<Bootstrap::Offer> offer;
+  if (const std::shared_ptr<Communicator> old = parent()) {
+    offer = {.view = old->view()};
+    const Decision asked = call("ncclCommGetAsyncError", [&](const Api& api) {
+      // NCCL does not shrink one with an error, such as that of a connection to a lost rank.
+      ncclResult_t state = ncclSuccess;
+      offer->usable = api.comm_get_async_error(old->body_->comm_, &state) == ncclSuccess &&
+                      state == ncclSuccess;
+      return ncclSuccess;
+    });
+    if (asked.action != Action::kMeet) return asked;  // it is dead
+  }
+  const Status met = bootstrap_.meet(own_failure(), offer);
+  const Making how = bootstrap_.making();
+  return state_.decide([&](auto& state, TimePoint now) { return state.met(met, now, how); });
 }
 
 Decision Communicator::Body::init() {
@@ -107,7 +128,19 @@ Decision Communicator::Body::init() {
 
 Decision Communicator::Body::agree() {
   const Status agreed = bootstrap_.agree(own_failure());
-  return state_.decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
+  const std::shared_ptr<Communicator> old = parent();
+  Decision next =
+      state_.decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
+  if (!old) return next;
+  if (agreed.ok()) {
+    log::info("nccl, generation {}: the communicator is shrunk from that of generation {}",
+              plan_.view.generation, old->view().generation);
+    (void)take_parent();
+    old->abort();
+  } else if (next.action == Action::kRelease) {
+    log::warn("nccl, generation {}: {}", plan_.view.generation, next.reason);
+  }
+  return next;
 }
 
 Decision Communicator::Body::poll(May may) {
@@ -123,11 +156,19 @@ Decision Communicator::Body::poll(May may) {
     }
   });
   if (instead) return *std::move(instead);
-  return make(kAsyncError, [this](const Api& api) {
-    ncclResult_t state = ncclSuccess;
-    const ncclResult_t asked = api.comm_get_async_error(comm_, &state);
-    return asked == ncclSuccess ? state : asked;
-  });
+  return make(kAsyncError, [this](const Api& api) { return ask_nccl(api); });
+}
+
+ncclResult_t Communicator::Body::ask_nccl(const Api& api) {
+  const std::shared_ptr<Communicator> old = comm_ == nullptr ? parent() : nullptr;
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = api.comm_get_async_error(old ? old->body_->comm_ : comm_, &state);
+  if (asked != ncclSuccess) return asked;
+  if (state == ncclSuccess && old) {
+    if (shrunk_ == nullptr) return ncclInternalError;
+    comm_ = std::exchange(shrunk_, nullptr);
+  }
+  return state;
 }
 
 Decision Communicator::Body::call(const char* name, const NcclCall& call, May may,
@@ -147,9 +188,9 @@ Decision Communicator::Body::make(const char* name, const NcclCall& call) {
   try {
     const Status device = plan_.choose_device ? plan_.choose_device() : Status();
     ended = device.ok() ? answer(name, call(library_->api()))
-                        : Answer{Answer::Progress::kFailed, device, comm_ != nullptr};
+                        : Answer{Answer::Progress::kFailed, device, exists()};
   } catch (const std::exception& error) {  // thrown by choose_device or by the caller's function
-    ended = {Answer::Progress::kFailed, Status(Code::kInternal, error.what()), comm_ != nullptr};
+    ended = {Answer::Progress::kFailed, Status(Code::kInternal, error.what()), exists()};
   }
   return state_.decide([&](auto& state, TimePoint now) { return state.call_returned(ended, now); });
 }
@@ -157,7 +198,7 @@ Decision Communicator::Body::make(const char* name, const NcclCall& call) {
 /// Called by the thread that made the call of NCCL.
 Answer Communicator::Body::answer(const char* name, ncclResult_t result) const {
   Answer answer;
-  answer.exists = comm_ != nullptr;
+  answer.exists = exists();
   if (result == ncclSuccess) return answer;
   if (result == ncclInProgress) {
     answer.progress = Answer::Progress::kUnderWay;
@@ -267,7 +308,10 @@ void Communicator::Body::carry_out(const Decision& decision) noexcept {
   try {
     if (decision.call_off && plan_.exchange.call_off) plan_.exchange.call_off();
     if (decision.action != Action::kAbort) return;
-    std::thread([self = shared_from_this()] { self->give_back(); }).detach();
+    std::thread([self = shared_from_this()] {
+      name_this_thread("elastic-nccl-end");
+      self->give_back();
+    }).detach();
   } catch (const std::exception& error) {
     say_stuck(error.what());
   }
@@ -295,15 +339,12 @@ void Communicator::Body::choose_device_to_end() const noexcept {
 
 /// Releases the communicator in NCCL. No other call of NCCL for it is under way, or follows.
 void Communicator::Body::give_back() noexcept {
-  name_this_thread("elastic-nccl-end");
-  const Api& api = library_->api();
-  choose_device_to_end();
-  const ncclResult_t result = api.comm_abort(comm_);
+  const ncclResult_t result = end_communicators();
   try {
     state_.decide([](auto& state, TimePoint now) { return state.given_back(now); });
     if (result != ncclSuccess) {
       log::warn("nccl, generation {}: giving the communicator back: {}", plan_.view.generation,
-                api.get_error_string(result));
+                library_->api().get_error_string(result));
     }
   } catch (const std::exception&) {
     return;  // waiting threads return at their deadlines

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <utility>
 
+#include "base/mutex.hpp"
 #include "collectives/backend/nccl/communicator/bootstrap.hpp"
 #include "collectives/backend/nccl/communicator/communicator.hpp"
 #include "collectives/backend/nccl/communicator/shared_state.hpp"
@@ -16,6 +18,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
  public:
   Body(std::shared_ptr<const NcclLibrary> library, CommunicatorPlan plan)
       : library_(std::move(library)),
+        parent_(std::exchange(plan.parent, nullptr)),
         plan_(std::move(plan)),
         bootstrap_(plan_),
         state_(plan_.view, plan_.deadlines) {}
@@ -29,6 +32,8 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
                  TimePoint until, const std::function<Status()>& meanwhile);
   Status check();
   Phase phase() const;
+  const DecidedView& view() const { return plan_.view; }
+  bool retire();
 
   /// Ends the communicator at once, because the view is to change, or because of `why`. A thread in
   /// the background releases its resources.
@@ -46,6 +51,9 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   /// Calls NCCL, after `call_begins`.
   Decision make(const char* name, const NcclCall& call);
   Answer answer(const char* name, ncclResult_t result) const;
+  ncclResult_t call_shrink(const Api& api);
+  /// The state of NCCL's latest call: of the parent while NCCL shrinks it.
+  ncclResult_t ask_nccl(const Api& api);
   /// Asks NCCL for its progress. Decides on another kPoll if a thread is in a call.
   Decision poll(May may = &CommunicatorState::may_call);
   /// Polls until NCCL is done with the call, or the communicator is dead.
@@ -55,6 +63,8 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Decision make_id();
   Decision meet();
   Decision init();
+  Decision shrink();
+  Decision release();
   Decision agree();
 
   Status own_failure() const;
@@ -68,11 +78,21 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   void carry_out(const Decision& decision) noexcept;
   void choose_device_to_end() const noexcept;
   void give_back() noexcept;
+  void end_retired() noexcept;
+  ncclResult_t end_communicators() noexcept;
+  std::shared_ptr<Communicator> parent() const;
+  std::shared_ptr<Communicator> take_parent();
+  bool exists() const { return comm_ != nullptr || parent() != nullptr; }
   void say_stuck(const char* why) noexcept;
 
   const std::shared_ptr<const NcclLibrary> library_;
+  mutable Mutex parent_mutex_;
+  /// CommunicatorPlan::parent, which is null in `plan_`; null when its end begins.
+  std::shared_ptr<Communicator> parent_ ELASTIC_GUARDED_BY(parent_mutex_);
   const CommunicatorPlan plan_;
   ncclComm_t comm_ = nullptr;  // written by the call that makes it, read by later ones
+  // Written by NCCL while it shrinks the parent; read after that, or after the parent's abort.
+  ncclComm_t shrunk_ = nullptr;
 
   Bootstrap bootstrap_;  // of the thread that makes the communicator
   SharedState state_;

@@ -1,12 +1,29 @@
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 namespace elastic::collectives::nccl {
 
+namespace {
+
+bool is_retired(const std::shared_ptr<Communicator>& communicator) {
+  return communicator->phase() == Phase::kRetired;
+}
+
+}  // namespace
+
 void CommunicatorReaper::add(std::shared_ptr<Communicator> communicator) noexcept {
   communicator->abort();
+  keep(std::move(communicator));
+}
+
+void CommunicatorReaper::add_parent(std::shared_ptr<Communicator> communicator) noexcept {
+  keep(std::move(communicator));
+}
+
+void CommunicatorReaper::keep(std::shared_ptr<Communicator> communicator) noexcept {
   const MutexLock lock(mutex_);
   try {
     communicators_.push_back(std::move(communicator));
@@ -18,7 +35,7 @@ void CommunicatorReaper::add(std::shared_ptr<Communicator> communicator) noexcep
 Result<bool> CommunicatorReaper::over() {
   if (Status stuck = forget_ended(Clock::now()); !stuck.ok()) return stuck;
   const MutexLock lock(mutex_);
-  return communicators_.empty();
+  return std::ranges::all_of(communicators_, is_retired);
 }
 
 Status CommunicatorReaper::wait() {
@@ -32,7 +49,8 @@ std::vector<std::shared_ptr<Communicator>> CommunicatorReaper::all() {
 
 Status CommunicatorReaper::forget_ended(TimePoint until) {
   for (const auto& each : all()) {
-    const Status ended = each->ended(until);
+    // Its end comes before that of the communicator that is being made of it.
+    const Status ended = each->ended(is_retired(each) ? Clock::now() : until);
     if (ended.code() == Code::kTimeout) continue;
     const MutexLock lock(mutex_);
     std::erase(communicators_, each);

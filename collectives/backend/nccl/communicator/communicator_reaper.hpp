@@ -19,8 +19,12 @@ class CommunicatorReaper {
   /// Aborts the communicator and takes it over. Does not wait.
   void add(std::shared_ptr<Communicator> communicator) noexcept;
 
-  /// Whether NCCL has released all of them. kUnavailable: NCCL hangs in one of them permanently,
-  /// and this worker has to exit.
+  /// Takes over a retired communicator that is the parent of another, which ends it.
+  void add_parent(std::shared_ptr<Communicator> communicator) noexcept;
+
+  /// Whether NCCL has released all of them, but for those that are still retired: their turn comes
+  /// when a communicator that is being made of them does not need them any more. kUnavailable: NCCL
+  /// hangs in one of them permanently, and this worker has to exit.
   Result<bool> over();
 
   /// Waits until `over`, within the communicators' deadlines.
@@ -29,6 +33,7 @@ class CommunicatorReaper {
  private:
   std::vector<std::shared_ptr<Communicator>> all();
   Status forget_ended(TimePoint until);
+  void keep(std::shared_ptr<Communicator> communicator) noexcept;
 
   Mutex mutex_;
   std::vector<std::shared_ptr<Communicator>> communicators_ ELASTIC_GUARDED_BY(mutex_);

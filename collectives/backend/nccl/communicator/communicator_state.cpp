@@ -20,12 +20,16 @@ const char* name(Phase phase) noexcept {
       return "new";
     case Phase::kMeeting:
       return "meeting";
+    case Phase::kReleasing:
+      return "releasing";
     case Phase::kStarting:
       return "starting";
     case Phase::kAgreeing:
       return "agreeing";
     case Phase::kReady:
       return "ready";
+    case Phase::kRetired:
+      return "retired";
     case Phase::kDying:
       return "dying";
     case Phase::kAborting:
@@ -43,7 +47,8 @@ std::string CommunicatorState::generation() const {
 }
 
 bool CommunicatorState::dead() const {
-  return phase_ == Phase::kDying || phase_ == Phase::kAborting || over();
+  return phase_ == Phase::kRetired || phase_ == Phase::kDying || phase_ == Phase::kAborting ||
+         over();
 }
 
 Decision CommunicatorState::enter(Phase phase, Duration time, TimePoint now, Action action,
@@ -53,8 +58,19 @@ Decision CommunicatorState::enter(Phase phase, Duration time, TimePoint now, Act
   return {action, std::move(reason)};
 }
 
-Decision CommunicatorState::begin(TimePoint now) {
+Decision CommunicatorState::begin(TimePoint now, bool offers) {
   if (phase_ != Phase::kNew) return {};
+  offers_ = exists_ = offers;
+  return meet(now);
+}
+
+/// A rank that offers a communicator makes no id, which no rank would use if all offer one.
+Decision CommunicatorState::meet(TimePoint now) {
+  start_due_ = now + deadlines_.start;
+  if (offers_) {
+    return enter(Phase::kMeeting, deadlines_.start, now, Action::kMeet,
+                 generation() + " is decided, and its communicator may be shrunk");
+  }
   if (view_.rank == 0) {
     return enter(Phase::kMeeting, deadlines_.start, now, Action::kMakeId,
                  generation() + " is decided, and rank 0 makes the id");
@@ -63,13 +79,42 @@ Decision CommunicatorState::begin(TimePoint now) {
                generation() + " is decided, and rank 0 hands out the id");
 }
 
-Decision CommunicatorState::met(const Status& met, TimePoint now) {
+Decision CommunicatorState::met(const Status& met, TimePoint now, Making how) {
   if (phase_ != Phase::kMeeting) return {};
   if (!met.ok()) return die(met, now);
+  making_ = how;
+  if (how != Making::kShrink && offers_) {
+    return release(now, "a rank has no communicator that could be shrunk");
+  }
+  return start(now, how);
+}
+
+Decision CommunicatorState::start(TimePoint now, Making how) {
+  if (how == Making::kInitWithoutId) return meet(now);
   phase_ = Phase::kStarting;
-  start_by_ = due_;
-  due_ += deadlines_.abort;  // for a call that is overdue to return
+  start_by_ = start_due_;
+  if (how == Making::kShrink) start_by_ = std::min(start_due_, now + deadlines_.shrink);
+  due_ = start_by_ + deadlines_.abort;  // for a call that is overdue to return
+  if (how == Making::kShrink) return {Action::kShrink, "all ranks have one to be shrunk"};
   return {Action::kInit, "the id is here"};
+}
+
+Decision CommunicatorState::release(TimePoint now, std::string reason) {
+  in_progress_ = false;  // it ends with the communicators
+  return enter(Phase::kReleasing, deadlines_.abort, now, Action::kRelease, std::move(reason));
+}
+
+Decision CommunicatorState::released(TimePoint now) {
+  offers_ = false;
+  own_failure_ = {};
+  return start(now, making_);
+}
+
+bool CommunicatorState::retire() {
+  if (phase_ != Phase::kReady || busy()) return false;
+  phase_ = Phase::kRetired;
+  failure_ = Status(Code::kAborted, "the view is being changed");
+  return true;
 }
 
 Status CommunicatorState::may_call() const {
@@ -97,11 +142,13 @@ void CommunicatorState::call_begins(const char* call) {
 Decision CommunicatorState::call_returned(const Answer& answer, TimePoint now) {
   call_ = nullptr;
   in_progress_ = answer.progress == Answer::Progress::kUnderWay;
-  exists_ = exists_ || answer.exists;
+  exists_ = answer.exists;
   switch (phase_) {
     case Phase::kMeeting:
       own_failure_ = answer.failure;  // the other ranks wait for an id, or for this
       return {Action::kMeet, answer.failure.ok() ? "the id is made" : "there is no id"};
+    case Phase::kReleasing:
+      return released(now);
     case Phase::kStarting:
       return start_returned(answer, now);
     case Phase::kDying:
@@ -122,10 +169,13 @@ Decision CommunicatorState::start_returned(const Answer& answer, TimePoint now) 
   if (answer.progress == Answer::Progress::kFailed) {
     own_failure_ = answer.failure;
   } else if (answer.progress == Answer::Progress::kUnderWay) {
-    own_failure_ = Status(Code::kTimeout,
-                          "NCCL has not made the communicator of " + generation() + " within " +
-                              text(deadlines_.start) + ": a rank did not come to it",
-                          -1, view_.generation);
+    const bool shrinks = making_ == Making::kShrink;
+    own_failure_ = Status(
+        Code::kTimeout,
+        "NCCL has not made the communicator of " + generation() + " within " +
+            text(shrinks ? std::min(deadlines_.shrink, deadlines_.start) : deadlines_.start) +
+            ": a rank did not come to it",
+        -1, view_.generation);
   }
   // The other ranks may first have to wait for their own deadlines.
   return enter(Phase::kAgreeing, deadlines_.start, std::max(now, start_by_), Action::kAgree,
@@ -134,6 +184,10 @@ Decision CommunicatorState::start_returned(const Answer& answer, TimePoint now) 
 
 Decision CommunicatorState::agreed(const Status& agreed, TimePoint now) {
   if (phase_ != Phase::kAgreeing) return {};
+  if (!agreed.ok() && making_ == Making::kShrink) {
+    making_ = Making::kInitWithoutId;
+    return release(now, "it is not shrunk, but made anew: " + agreed.message());
+  }
   if (!agreed.ok()) return die(agreed, now);
   phase_ = Phase::kReady;
   due_ = TimePoint::max();
@@ -141,6 +195,7 @@ Decision CommunicatorState::agreed(const Status& agreed, TimePoint now) {
 }
 
 Decision CommunicatorState::die(const Status& why, TimePoint now) {
+  if (phase_ == Phase::kRetired) return give_back(now, why.message());
   if (dead()) return {};
   if (failure_.ok()) failure_ = why;
   const bool exchanging = phase_ == Phase::kMeeting || phase_ == Phase::kAgreeing;
@@ -174,6 +229,12 @@ Decision CommunicatorState::tick(TimePoint now) {
   if (now < due_) return {};
   const std::string late = "within " + text(deadlines_.abort);
   switch (phase_) {
+    case Phase::kReleasing:
+      return die(Status(Code::kTimeout,
+                        "ncclCommAbort of the communicator before " + generation() +
+                            " has not returned " + late,
+                        -1, view_.generation),
+                 now);
     case Phase::kMeeting:
     case Phase::kStarting:
     case Phase::kAgreeing:

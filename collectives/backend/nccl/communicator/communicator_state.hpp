@@ -27,18 +27,23 @@ struct Deadlines {
   /// process that has tens of GiB of pinned memory and of a device. So 5.5 s, and as long again,
   /// and some.
   Duration abort = std::chrono::seconds(15);
+  /// Limit for NCCL to shrink a communicator, after which the ranks make it anew. All ranks begin
+  /// at about the same time, and NCCL does not tell them where one has failed.
+  Duration shrink = std::chrono::seconds(10);
 };
 
 enum class Phase : std::uint8_t {
   kNew,
-  kMeeting,   ///< rank 0 sends the id to all ranks
-  kStarting,  ///< NCCL makes the communicator
-  kAgreeing,  ///< the ranks tell each other whether NCCL has made it
-  kReady,     ///< calls may be made
-  kDying,     ///< dead; a call of NCCL is still under way
-  kAborting,  ///< dead; ncclCommAbort is under way
-  kEnded,     ///< NCCL has released all of its resources
-  kStuck,     ///< a call of NCCL does not return: the process has to end
+  kMeeting,    ///< the ranks agree how NCCL makes it, and rank 0 sends the id to all ranks
+  kReleasing,  ///< the communicator that could be shrunk ends first, and what came of shrinking it
+  kStarting,   ///< NCCL makes the communicator
+  kAgreeing,   ///< the ranks tell each other whether NCCL has made it
+  kReady,      ///< calls may be made
+  kRetired,    ///< its view has ended; kept without use, for a communicator that is shrunk from it
+  kDying,      ///< dead; a call of NCCL is still under way
+  kAborting,   ///< dead; ncclCommAbort is under way
+  kEnded,      ///< NCCL has released all of its resources
+  kStuck,      ///< a call of NCCL does not return: the process has to end
 };
 const char* name(Phase phase) noexcept;
 
@@ -46,12 +51,21 @@ const char* name(Phase phase) noexcept;
 /// event carries out the others.
 enum class Action : std::uint8_t {
   kNothing,
-  kMakeId,  ///< ncclGetUniqueId
-  kMeet,    ///< send the id, or the reason why there is none, to all ranks
-  kInit,    ///< ncclCommInitRankConfig
-  kPoll,    ///< ncclCommGetAsyncError, after a pause
-  kAgree,   ///< send `own_failure` to all ranks
+  kMakeId,   ///< ncclGetUniqueId
+  kMeet,     ///< send the id, or the reason why there is none, to all ranks
+  kInit,     ///< ncclCommInitRankConfig
+  kShrink,   ///< ncclCommShrink
+  kRelease,  ///< ncclCommAbort for the communicator that could be shrunk, then for what came of it
+  kPoll,     ///< ncclCommGetAsyncError, after a pause
+  kAgree,    ///< send `own_failure` to all ranks
   kAbort,
+};
+
+/// How NCCL makes a communicator, the same on all ranks.
+enum class Making : std::uint8_t {
+  kInit,
+  kInitWithoutId,  ///< the same, but rank 0 has yet to make the id
+  kShrink,         ///< from the retired communicator that each rank has
 };
 
 struct Decision {
@@ -64,8 +78,9 @@ struct Decision {
 struct Answer {
   enum class Progress : std::uint8_t { kDone, kUnderWay, kFailed };
   Progress progress = Progress::kDone;
-  Status failure;       ///< of kFailed
-  bool exists = false;  ///< there is a communicator, which has to be released
+  Status failure;  ///< of kFailed
+  /// There is a communicator that has to be released, be it the one that can be shrunk.
+  bool exists = false;
 };
 
 /// The life of a communicator of NCCL as a state machine without NCCL: each event gives the next
@@ -77,9 +92,11 @@ class CommunicatorState {
   CommunicatorState(const DecidedView& view, const Deadlines& deadlines)
       : view_(view), deadlines_(deadlines) {}
 
-  Decision begin(TimePoint now);
-  /// The exchange of the id ended. A failure is the same on all ranks, and ends all communicators.
-  Decision met(const Status& met, TimePoint now);
+  /// `offers`: this rank has a retired communicator, from which it could be shrunk.
+  Decision begin(TimePoint now, bool offers = false);
+  /// The exchange of the id ended, with a failure or `how` NCCL makes the communicator, the same on
+  /// all ranks. A failure ends all communicators.
+  Decision met(const Status& met, TimePoint now, Making how = Making::kInit);
   /// ok if a call that makes or ends the communicator may begin. Otherwise the reason, permanently.
   Status may_call() const;
   /// ok if the communicator may be used: all ranks have it.
@@ -89,7 +106,11 @@ class CommunicatorState {
   void call_begins(const char* call);
   Decision call_returned(const Answer& answer, TimePoint now);
   /// The ranks' answers in kAgree: ok, or the failure with the rank that had it.
+  /// After a failure to shrink, all ranks meet again and make it anew.
   Decision agreed(const Status& agreed, TimePoint now);
+  /// Its view has ended: keeps the communicator without use, if it is ready and NCCL is done with
+  /// all calls. False: it is not, and nothing has changed.
+  bool retire();
   /// The view is to change, a peer is lost, and so on: no call begins any more. Only the first
   /// reason counts.
   Decision die(const Status& why, TimePoint now);
@@ -119,6 +140,10 @@ class CommunicatorState {
  private:
   Decision enter(Phase phase, Duration time, TimePoint now, Action action, std::string reason);
   Decision start_returned(const Answer& answer, TimePoint now);
+  Decision meet(TimePoint now);
+  Decision start(TimePoint now, Making how);
+  Decision release(TimePoint now, std::string reason);
+  Decision released(TimePoint now);
   Decision give_back(TimePoint now, const std::string& reason);
   Decision end(const std::string& reason);
   Decision stuck(const std::string& why);
@@ -128,7 +153,10 @@ class CommunicatorState {
   const Deadlines deadlines_;
   Phase phase_ = Phase::kNew;
   TimePoint due_ = TimePoint::max();
-  TimePoint start_by_;          // deadline for NCCL to make the communicator
+  TimePoint start_due_;  // deadline for all ranks to know that all have made it
+  TimePoint start_by_;   // deadline for NCCL to make the communicator
+  bool offers_ = false;  // there is a retired communicator, which has to be released
+  Making making_ = Making::kInit;
   const char* call_ = nullptr;  // name of the call under way
   bool in_progress_ = false;
   bool exists_ = false;

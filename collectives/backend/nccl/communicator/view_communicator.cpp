@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -18,8 +19,8 @@ constexpr Duration kLook = std::chrono::microseconds(100);
 constexpr Duration kVerdict = std::chrono::seconds(2);
 
 bool is_dead(Phase phase) {
-  return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
-         phase == Phase::kStuck;
+  return phase == Phase::kRetired || phase == Phase::kDying || phase == Phase::kAborting ||
+         phase == Phase::kEnded || phase == Phase::kStuck;
 }
 
 /// Whether NCCL has released it, which is waited for until `until`. The error: it never will.
@@ -47,11 +48,12 @@ std::string mig_remedy(const SharedDevice* device, Code failure) {
 
 }  // namespace
 
-ViewCommunicator::ViewCommunicator(DecidedView view, NcclServices services)
-    : view_(view), services_(std::move(services)) {}
+ViewCommunicator::ViewCommunicator(std::string worker, DecidedView view, NcclServices services)
+    : worker_(std::move(worker)), view_(view), services_(std::move(services)) {}
 
 ViewCommunicator::~ViewCommunicator() {
-  if (communicator_) services_.reaper->add(std::move(communicator_));
+  const MutexLock lock(mutex_);
+  if (!retire() && communicator_) services_.reaper->add(std::move(communicator_));
 }
 
 std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
@@ -90,6 +92,7 @@ void ViewCommunicator::use() {
 }
 
 Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
+  services_.communicators->end_retired_elsewhere(worker_, *device, *services_.reaper);
   const Result<bool> over = services_.reaper->over();
   if (!over.ok() || !over.value()) return over.status();
   const MutexLock lock(mutex_);
@@ -105,6 +108,8 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
     plan.place = *services_.host + "/" + id;
   }
   plan.tuning = services_.tuning;
+  plan.parent = services_.communicators->take_retired(worker_);
+  if (plan.parent) services_.reaper->add_parent(plan.parent);
   communicator_ = Communicator::prepare(services_.library, std::move(plan));
   exchange_ = std::move(exchange);
   device_ = std::move(device);
@@ -120,6 +125,7 @@ void ViewCommunicator::begin_anew() {
     dropped = std::exchange(communicator_, nullptr);
     device_.reset();
     off_ = false;  // the failure was due to the wrong device
+    anew_ = true;
   }
   if (dropped) services_.reaper->add(std::move(dropped));
 }
@@ -186,27 +192,22 @@ Status ViewCommunicator::shared_device_error() const {
 void ViewCommunicator::abort() noexcept {
   const MutexLock lock(mutex_);
   aborted_ = true;
-  if (communicator_) communicator_->abort();
+  if (!retire() && communicator_) communicator_->abort();
 }
 
-std::shared_ptr<ViewCommunicator> ViewCommunicators::of(const std::string& worker, DecidedView view,
-                                                        const NcclServices& services) {
+void ViewCommunicator::count_use(int change) {
   const MutexLock lock(mutex_);
-  forget_ended();
-  std::weak_ptr<ViewCommunicator>& known = all_[{worker, view.generation}];
-  std::shared_ptr<ViewCommunicator> its = known.lock();
-  if (!its) known = its = std::make_shared<ViewCommunicator>(view, services);
-  return its;
+  uses_ += change;
 }
 
-bool ViewCommunicators::has_no_other_than(const std::string& worker) {
-  const MutexLock lock(mutex_);
-  forget_ended();
-  return std::ranges::all_of(all_, [&](const auto& each) { return each.first.first == worker; });
-}
-
-void ViewCommunicators::forget_ended() {
-  std::erase_if(all_, [](const auto& each) { return each.second.expired(); });
+/// A communicator that was begun again in its view would not be told from the one before it.
+bool ViewCommunicator::retire() {
+  if (!services_.shrinks || !communicator_ || uses_ > 0 || anew_ || off_) return false;
+  if (!communicator_->retire()) return false;
+  off_ = true;  // this view begins no other
+  services_.communicators->retire(worker_, std::exchange(communicator_, nullptr), *device_,
+                                  *services_.reaper);
+  return true;
 }
 
 }  // namespace elastic::collectives::nccl

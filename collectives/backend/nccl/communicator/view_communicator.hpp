@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +23,9 @@ namespace elastic::collectives::nccl {
 /// Any thread.
 class ViewCommunicator {
  public:
-  ViewCommunicator(DecidedView view, NcclServices services);
-  /// Passes the communicator on to NcclServices::reaper.
+  /// `worker`: a worker's incarnation.
+  ViewCommunicator(std::string worker, DecidedView view, NcclServices services);
+  /// Retires the communicator, or passes it on to NcclServices::reaper.
   ~ViewCommunicator();
   ViewCommunicator(const ViewCommunicator&) = delete;
   ViewCommunicator& operator=(const ViewCommunicator&) = delete;
@@ -73,12 +73,30 @@ class ViewCommunicator {
   /// The error that two ranks use one device, after some rank has found it. Waits a little for the
   /// communicator of this rank to find it, too, for the full message.
   Status shared_device_error() const;
+  /// Ends the view: retires the communicator if the view's lanes do not use it, or aborts it.
   void abort() noexcept;
 
+  /// Brackets the work that a lane has for NCCL on the device. A communicator in use is aborted at
+  /// the end of the view, and not retired: its work might never end otherwise.
+  class Use {
+   public:
+    explicit Use(ViewCommunicator& shared) : shared_(shared) { shared_.count_use(1); }
+    ~Use() { shared_.count_use(-1); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    ViewCommunicator& shared_;
+  };
+
  private:
+  void count_use(int change);
+  /// Hands the communicator over to NcclServices::communicators if it can be shrunk later.
+  bool retire() ELASTIC_REQUIRES(mutex_);
   std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
   communicator_and_exchange() const;
 
+  const std::string worker_;
   const DecidedView view_;
   const NcclServices services_;
   mutable Mutex mutex_;
@@ -88,24 +106,7 @@ class ViewCommunicator {
   bool guessed_ ELASTIC_GUARDED_BY(mutex_) = false;
   bool off_ ELASTIC_GUARDED_BY(mutex_) = false;
   bool aborted_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool anew_ ELASTIC_GUARDED_BY(mutex_) = false;  // after `begin_anew`
+  int uses_ ELASTIC_GUARDED_BY(mutex_) = 0;       // Use
 };
-
-/// The communicators of the views of all workers in a process. `worker` is a worker's incarnation.
-///
-/// Any thread.
-class ViewCommunicators {
- public:
-  std::shared_ptr<ViewCommunicator> of(const std::string& worker, DecidedView view,
-                                       const NcclServices& services);
-  /// Whether `worker` is the only one in this process that may have a communicator.
-  bool has_no_other_than(const std::string& worker);
-
- private:
-  void forget_ended() ELASTIC_REQUIRES(mutex_);
-
-  Mutex mutex_;
-  std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<ViewCommunicator>> all_
-      ELASTIC_GUARDED_BY(mutex_);
-};
-
 }  // namespace elastic::collectives::nccl

@@ -1,0 +1,88 @@
+// The part of a communicator that concerns its parent, from which NCCL shrinks it.
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "collectives/backend/nccl/communicator/communicator_body.hpp"
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+/// NCCL_SHRINK_ABORT: ends what is under way on the parent, which is nothing. Only with it is the
+/// parent's end sure not to be the shrunk one's: otherwise NCCL_COMM_SHRINK_SHARE_RESOURCES can
+/// make both share their abort flags.
+constexpr int kShrinkAbort = 1;
+
+}  // namespace
+
+Decision Communicator::Body::shrink() {
+  return call("ncclCommShrink", [this](const Api& api) { return call_shrink(api); });
+}
+
+/// NCCL begins a thread and returns ncclSuccess, also of communicators that do not block. It says
+/// of the parent how far it is, and hands out the new one at the end.
+ncclResult_t Communicator::Body::call_shrink(const Api& api) {
+  CommunicatorConfig config = config_for(plan_.tuning, library_->version());
+  std::vector<int> excluded = bootstrap_.excluded();
+  const std::shared_ptr<Communicator> old = parent();
+  const ncclResult_t begun =
+      api.comm_shrink(old->body_->comm_, excluded.data(), static_cast<int>(excluded.size()),
+                      &shrunk_, reinterpret_cast<ncclConfig_t*>(&config), kShrinkAbort);
+  return begun == ncclSuccess ? ncclInProgress : begun;
+}
+
+/// So that NCCL can make the communicator anew.
+Decision Communicator::Body::release() {
+  return call("ncclCommAbort", [this](const Api&) {
+    (void)end_communicators();
+    comm_ = nullptr;
+    return ncclSuccess;
+  });
+}
+
+bool Communicator::Body::retire() {
+  bool retired = false;
+  state_.decide([&](auto& state, TimePoint) {
+    retired = state.retire();
+    return Decision{Action::kNothing, "its view has ended"};
+  });
+  return retired;
+}
+
+std::shared_ptr<Communicator> Communicator::Body::parent() const {
+  const MutexLock lock(parent_mutex_);
+  return parent_;
+}
+
+std::shared_ptr<Communicator> Communicator::Body::take_parent() {
+  const MutexLock lock(parent_mutex_);
+  return std::exchange(parent_, nullptr);
+}
+
+/// For a retired communicator: ends it, and waits for NCCL.
+void Communicator::Body::end_retired() noexcept {
+  Decision decision;
+  try {
+    state_.decide([&](auto& state, TimePoint now) { return decision = state.die(aborted_, now); });
+  } catch (const std::exception&) {
+    return;  // as `kill`
+  }
+  if (decision.action == Action::kAbort) give_back();
+}
+
+/// Ends the parent and what came of shrinking it. The parent comes first: its abort also ends the
+/// thread of NCCL that shrinks it, and until that has succeeded, the parent refers to flags of the
+/// new communicator (childAbortFlag in init.cc of NCCL).
+ncclResult_t Communicator::Body::end_communicators() noexcept {
+  choose_device_to_end();
+  if (const std::shared_ptr<Communicator> old = take_parent()) old->body_->end_retired();
+  ncclComm_t const shrunk = std::exchange(shrunk_, nullptr);
+  ncclComm_t const made = comm_;
+  if (ncclComm_t const its = made != nullptr ? made : shrunk; its != nullptr) {
+    return library_->api().comm_abort(its);
+  }
+  return ncclSuccess;
+}
+
+}  // namespace elastic::collectives::nccl
