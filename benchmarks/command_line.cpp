@@ -38,6 +38,10 @@ CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
                   "evicted; link: the link between two is cut, and no worker is lost (needs root, "
                   "for network namespaces) [sigkill]")
       ->check(CLI::IsMember({"sigkill", "two", "sigstop", "link"}));
+  sub->add_option("--moment", options.moment,
+                  "call: the fault comes within a call; between: before the victim's next call, so "
+                  "that the others are not in a collective of NCCL [call]")
+      ->check(CLI::IsMember({"call", "between"}));
   sub->add_option("--evict-after-ms", options.evict_after_ms,
                   "Silence after which the job evicts a worker [500]")
       ->check(CLI::Range(1, 60'000));
@@ -57,6 +61,7 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
       ->delimiter(',')
       ->check(CLI::Range(0, kMostDigits - 1));
   sub->add_flag("--stops", options.stops);
+  sub->add_flag("--between", options.between);
   sub->add_option("--hosts", options.hosts)->delimiter(',');
   sub->add_option("--delay", options.delay)->required()->check(CLI::Range(0.0, 1.0));
   sub->add_option("--folder", options.folder)->required();
@@ -98,6 +103,9 @@ Status read_recovery(const Texts& texts, RecoveryOptions& options) {
     return invalid("--fault two needs --np 3 or more: no worker would survive");
   }
   if (options.fault != "link") return {};
+  if (options.moment == "between") {
+    return invalid("--fault link needs --moment call: it cuts a link that carries data");
+  }
   if (options.np < 3) {
     return invalid("--fault link needs --np 3 or more: a third worker has to relay");
   }
@@ -223,6 +231,7 @@ std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options) 
                                      "--device",
                                      options.device};
   if (options.stops) arguments.emplace_back("--stops");
+  if (options.between) arguments.emplace_back("--between");
   if (!options.hosts.empty()) {
     std::string hosts;
     for (const std::string& host : options.hosts) hosts += (hosts.empty() ? "" : ",") + host;

@@ -22,6 +22,7 @@ struct RecoveryOptions {
   std::size_t bytes = std::size_t{4} << 20;
   int runs = 20;
   std::string fault = "sigkill";
+  std::string moment = "call";  ///< of the fault: in a call of the victim, or between two calls
   std::string device = "host";  ///< memory of the tensors: host or cuda
   int evict_after_ms = 500;     ///< of the job: silence after which a worker is evicted
   std::string transport;
@@ -36,6 +37,7 @@ struct RecoveryWorkerOptions {
   std::size_t bytes = 0;
   std::vector<int> victims;        ///< ranks; the first of them injects the fault into all
   bool stops = false;              ///< SIGSTOP instead of SIGKILL
+  bool between = false;            ///< the fault comes before the victim's call, not in it
   std::vector<std::string> hosts;  ///< of all ranks (HostNetwork::spaces); if given, the fault cuts
                                    ///< the link between the victims, which live on
   std::string device = "host";     ///< see RecoveryOptions

@@ -103,6 +103,7 @@ RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& rand
                                .bytes = options.bytes,
                                .victims = {},
                                .stops = options.fault == "sigstop",
+                               .between = options.moment == "between",
                                .hosts = {},
                                .device = options.device,
                                .transport = options.transport,
@@ -118,6 +119,7 @@ RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& rand
     worker.victims.assign(ranks.begin(), ranks.begin() + (options.fault == "two" ? 2 : 1));
   }
   worker.delay = std::uniform_real_distribution<double>(0, 1)(random);
+  if (worker.between) worker.delay = 0;
   return worker;
 }
 
@@ -152,6 +154,7 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
   const Summary until_return = totals.of(&RecoveryTime::return_ms);
   const Summary change = totals.of(&RecoveryTime::change_ms);
   nlohmann::json row{{"fault", options.fault},
+                     {"moment", options.moment},
                      {"backend", settings.backend},
                      {"transport", settings.transport},
                      {"encrypt", settings.encrypt.value_or(false)},
@@ -180,10 +183,12 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
 
 void print_header(const RecoveryOptions& options, const LibrarySettings& settings) {
   std::printf(
-      "# elastic recovery: %d ranks, %zu bytes of int64%s, backend %s, transport %s%s, fault %s\n",
+      "# elastic recovery: %d ranks, %zu bytes of int64%s, backend %s, transport %s%s, fault "
+      "%s%s\n",
       options.np, options.bytes, options.device == "cuda" ? " on CUDA devices" : "",
       settings.backend.c_str(), settings.transport.c_str(),
-      settings.encrypt.value_or(false) ? ", encrypted" : "", options.fault.c_str());
+      settings.encrypt.value_or(false) ? ", encrypted" : "", options.fault.c_str(),
+      options.moment == "between" ? " between calls" : "");
   std::printf("# seed %" PRIu64 "; eviction after %d ms of silence\n#\n", options.seed,
               options.evict_after_ms);
   std::printf("# %6s %7s %7s %13s %13s %13s\n", "run", "victims", "moment", "call (ms)",

@@ -178,12 +178,17 @@ Status RecoveryWorker::prepare_cut(Strike& strike) {
   return Strike::open(fault_file(options_.folder), blow, strike);
 }
 
-/// Makes the call with the fault; runs on the first victim alone.
+/// Makes the call with the fault, which may come before it; runs on the first victim alone.
 Status RecoveryWorker::make_struck_call(int call) {
   Strike strike;
   Status ready = options_.hosts.empty() ? prepare(strike) : prepare_cut(strike);
   if (!ready.ok()) return ready;
   strike.get_ready();
+  if (options_.between) {
+    // By then the others have left the call before, and are in the next.
+    strike.arm(now_ns() + usual_duration_ns());
+    strike.wait_for_the_end();  // only a stopped process returns
+  }
   const double delay_ns = options_.delay * static_cast<double>(usual_duration_ns());
   strike.arm(now_ns() + static_cast<std::int64_t>(delay_ns));
   Status status = make_call(call);

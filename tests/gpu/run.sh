@@ -279,6 +279,12 @@ bench_recovery() {
       env ELASTIC_BACKEND=nccl ELASTIC_NCCL_MEANWHILE=$meanwhile "${by_sockets[@]}" \
       "$build/bin/elastic-bench" recovery --np 3 --runs "$1" --device cuda
   done
+  # The death finds the survivors outside of NCCL, which shrinks its communicator, or makes it anew.
+  for shrink in auto off; do
+    measured "elastic-bench recovery between calls by NCCL, shrink: $shrink" 60 \
+      env ELASTIC_BACKEND=nccl ELASTIC_NCCL_MEANWHILE=wait ELASTIC_NCCL_SHRINK=$shrink "${by_sockets[@]}" \
+      "$build/bin/elastic-bench" recovery --np 3 --runs "$1" --moment between --device cuda
+  done
 }
 
 benchmarks() {

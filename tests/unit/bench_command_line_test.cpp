@@ -185,6 +185,7 @@ TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
                                       .bytes = 80,
                                       .victims = {2, 0},
                                       .stops = true,
+                                      .between = true,
                                       .hosts = {"/a", "/b", "/c"},
                                       .device = "cuda",
                                       .delay = 0.25,
@@ -195,6 +196,7 @@ TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
   EXPECT_EQ(worker.bytes, 80U);
   EXPECT_EQ(worker.victims, (std::vector<int>{2, 0}));
   EXPECT_TRUE(worker.stops);
+  EXPECT_TRUE(worker.between);
   EXPECT_EQ(worker.hosts, options.hosts);
   EXPECT_DOUBLE_EQ(worker.delay, 0.25);
   EXPECT_EQ(worker.folder, "/x");
