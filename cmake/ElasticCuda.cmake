@@ -3,6 +3,8 @@
 # is CUDA::cudart_static then.
 #
 # elastic_cuda_library(<name> <sources>): a static library of CUDA sources.
+# elastic_cuda_image(<target> <macro> <cuda source> <source>): compiles a CUDA source to an image that the
+#   driver loads. <macro> is the path of the image, as a string, in <source> of the target.
 set(ELASTIC_CUDA AUTO CACHE STRING
     "Kernels for CUDA devices: AUTO (where a toolkit is found), ON (it must be found) or OFF")
 set_property(CACHE ELASTIC_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -97,4 +99,45 @@ function(elastic_cuda_library name)
     target_compile_options(${name} PRIVATE -Xcompiler=-Werror)
   endif()
   target_link_libraries(${name} PUBLIC elastic_compile CUDA::cudart_static)
+endfunction()
+
+# An architecture as in CMAKE_CUDA_ARCHITECTURES, in nvcc's words.
+function(elastic_nvcc_architecture architecture options)
+  string(REGEX MATCH "^[0-9]+[af]?" number "${architecture}")
+  if(NOT number)
+    set(${options} -arch=${architecture} PARENT_SCOPE)
+  elseif(architecture MATCHES "-real$")
+    set(${options} -gencode=arch=compute_${number},code=sm_${number} PARENT_SCOPE)
+  elseif(architecture MATCHES "-virtual$")
+    set(${options} -gencode=arch=compute_${number},code=compute_${number} PARENT_SCOPE)
+  else()
+    set(${options} "-gencode=arch=compute_${number},code=[sm_${number},compute_${number}]" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Without contraction of products and sums: the results have the bits of the host's.
+function(elastic_cuda_image target macro cuda_source source)
+  set(image ${CMAKE_CURRENT_BINARY_DIR}/${target}.fatbin)
+  set(input ${CMAKE_CURRENT_SOURCE_DIR}/${cuda_source})
+  set(compiler ${CMAKE_CXX_COMPILER})
+  if(CMAKE_CUDA_HOST_COMPILER)
+    set(compiler ${CMAKE_CUDA_HOST_COMPILER})
+  endif()
+  set(options -std=c++20 --expt-relaxed-constexpr -fmad=false -Wno-deprecated-gpu-targets
+              -ccbin=${compiler} -Xcompiler=-Wall,-Wextra,-Wshadow)
+  if(CMAKE_COMPILE_WARNING_AS_ERROR)
+    list(APPEND options -Werror=all-warnings)
+  endif()
+  foreach(architecture IN LISTS ELASTIC_CUDA_ARCHITECTURES)
+    elastic_nvcc_architecture(${architecture} code)
+    list(APPEND options ${code})
+  endforeach()
+  add_custom_command(
+    OUTPUT ${image}
+    COMMAND ${CMAKE_CUDA_COMPILER} -fatbin ${options} -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
+            -MD -MF ${image}.d -o ${image} ${input}
+    DEPENDS ${input} DEPFILE ${image}.d
+    COMMENT "Compiling ${cuda_source} for CUDA devices" VERBATIM)
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${image}
+                                                   COMPILE_DEFINITIONS "${macro}=\"${image}\"")
 endfunction()
