@@ -63,6 +63,10 @@ const char* look_up(void* library, CudaApi& api) {
   find(api.copy_to_host, "cuMemcpyDtoHAsync_v2");
   find(api.copy_to_device, "cuMemcpyHtoDAsync_v2");
   find(api.copy_on_device, "cuMemcpyDtoDAsync_v2");
+  find(api.module_load_data, "cuModuleLoadData");
+  find(api.module_unload, "cuModuleUnload");
+  find(api.module_get_function, "cuModuleGetFunction");
+  find(api.launch_kernel, "cuLaunchKernel");
   return find.missing();
 }
 

@@ -51,6 +51,14 @@ struct CudaApi {
   int (*copy_on_device)(DevicePointer to, DevicePointer from, std::size_t bytes,
                         void* stream) = nullptr;
 
+  int (*module_load_data)(void** module, const void* image) = nullptr;
+  int (*module_unload)(void* module) = nullptr;
+  int (*module_get_function)(void** function, void* module, const char* name) = nullptr;
+  int (*launch_kernel)(void* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
+                       unsigned threads_x, unsigned threads_y, unsigned threads_z,
+                       unsigned shared_bytes, void* stream, void** parameters,
+                       void** extra) = nullptr;
+
   static constexpr int kNotReady = 600;
   static constexpr std::size_t kUuidBytes = 16;
 };

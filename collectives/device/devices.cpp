@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/cuda_driver.hpp"
 
@@ -107,6 +108,20 @@ Result<std::shared_ptr<StagedTensors>> Devices::stage(const std::string& call,
   if (!status.ok()) return status;
   return StagedTensors::begin(std::move(device).value(), arrivals_, call, inputs, outputs, stream,
                               when);
+}
+
+Result<std::shared_ptr<CudaDevice>> Devices::device_of(const std::string& call,
+                                                       std::span<const TensorView> tensors,
+                                                       CudaStream stream) {
+  const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+  const Result<int> index = common_device(inputs, tensors);
+  if (!index.ok()) return index.status().within(call);
+  Result<std::shared_ptr<CudaDevice>> device = open(index.value());
+  if (!device.ok()) return device.status().within(call);
+  if (Status status = check(*device.value(), call, inputs, tensors); !status.ok()) return status;
+  const CurrentContext here = device.value()->enter();
+  if (Status status = device.value()->check(stream); !status.ok()) return status.within(call);
+  return device;
 }
 
 }  // namespace elastic::device

@@ -44,6 +44,12 @@ class Devices {
                                                std::span<const TensorView> outputs,
                                                CudaStream stream, Fetch when = Fetch::kAtOnce);
 
+  /// The device on which all of `tensors` lie, for a call that works on it itself. There is at
+  /// least one. Fails as `stage`.
+  Result<std::shared_ptr<CudaDevice>> device_of(const std::string& call,
+                                                std::span<const TensorView> tensors,
+                                                CudaStream stream);
+
  private:
   Result<std::shared_ptr<CudaDevice>> open(int index);
   Status look_up(const ConstTensorView& tensor) const;

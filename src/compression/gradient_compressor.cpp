@@ -2,109 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/dtype_names.hpp"
 #include "base/log.hpp"
 #include "base/training_figures.hpp"
 #include "compression/backlog.hpp"
+#include "compression/device_allreduce.hpp"
 #include "compression/envelope.hpp"
 #include "compression/finite.hpp"
 #include "compression/half.hpp"
+#include "compression/host_copies.hpp"
 #include "compression/residuals.hpp"
+#include "compression/ring_bytes.hpp"
 #include "compression/tensor_block.hpp"
+#include "compression/tensor_checks.hpp"
 #include "elastic/error.hpp"
 
 namespace elastic {
 namespace {
 
+using codecs::invalid;
 using codecs::Message;
+using codecs::ring_bytes;
 using codecs::TensorMemory;
 using Tensors = std::span<const NamedTensor>;
 using Traffic = GradientCompressor::Traffic;
 
-constexpr const char* kReproducibleConflict =
-    "; BatchPolicy::kReproducible needs sums of whole numbers and their maximum, and cannot be "
-    "combined with compression: take the compression none, or the policy kFixedTotal";
-
-[[noreturn]] void invalid(const std::string& message) {
-  throw Error(ErrorCode::kInvalidArgument, "GradientCompressor: " + message);
-}
-
 std::span<float> values_of(const NamedTensor& tensor) {
   return {static_cast<float*>(tensor.data.data), tensor.data.count};
-}
-
-bool is_on_device(const NamedTensor& tensor) {
-  return tensor.data.device.kind != Device::Kind::kHost;
-}
-
-void check(const NamedTensor& tensor) {
-  const std::string name = "tensor '" + std::string(tensor.name) + "'";
-  const std::string type = dtype_name(tensor.data.dtype);
-  if (tensor.name.empty()) invalid("a tensor has no name; its residual is kept under one");
-  if (is_on_device(tensor)) {
-    if (tensor.data.dtype != DType::kF32 && tensor.data.dtype != DType::kF64) {
-      invalid(name + " is of " + type + ", not of floats (f32 or f64), as all on a device must be");
-    }
-  } else if (tensor.data.dtype != DType::kF32) {
-    invalid(name + " is of " + type + ", not of floats (f32), as all in host memory must be" +
-            (tensor.data.dtype == DType::kI64 ? kReproducibleConflict : ""));
-  }
-  if (tensor.data.data == nullptr && tensor.data.count > 0) invalid(name + " is at a null pointer");
-  if (tensor.data.count >> 32U != 0) invalid(name + " has more than 2^32 - 1 elements; split it");
-}
-
-void check(Tensors tensors, ReduceOp op) {
-  if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
-    invalid(std::string("the op is neither kSum nor kAverage; no others can be made of compressed "
-                        "gradients") +
-            (op == ReduceOp::kMax ? kReproducibleConflict : ""));
-  }
-  std::vector<std::string_view> names;
-  for (const NamedTensor& tensor : tensors) {
-    check(tensor);
-    names.push_back(tensor.name);
-  }
-  std::ranges::sort(names);
-  const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) invalid("two tensors are called '" + std::string(*twice) + "'");
-}
-
-/// Whether the tensors of a call lie on a device.
-bool are_on_device(Tensors tensors, const Compression& compression) {
-  const auto device = std::ranges::find_if(tensors, is_on_device);
-  if (device == tensors.end()) return false;
-  const std::string name = "tensor '" + std::string(device->name) + "' lies on a CUDA device";
-  const auto host = std::ranges::find_if_not(tensors, is_on_device);
-  if (host != tensors.end()) {
-    invalid(name + ", and tensor '" + std::string(host->name) +
-            "' in host memory: give all of a call where the same device has them, or in host "
-            "memory");
-  }
-  if (compression.kind != CompressionKind::kNone && compression.kind != CompressionKind::kF16 &&
-      compression.kind != CompressionKind::kBF16) {
-    invalid(name +
-            ", where only none, f16 and bf16 compress: take one of them, or copy the tensors to "
-            "host memory before the call");
-  }
-  return true;
-}
-
-/// How `tensor` travels from a device.
-CastTensor cast_tensor(const NamedTensor& tensor, const Compression& compression) {
-  const bool whole = tensor.whole || compression.kind == CompressionKind::kNone;
-  if (whole) return {tensor.data, tensor.data.dtype, 1};
-  if (compression.kind == CompressionKind::kBF16) return {tensor.data, DType::kBF16, 1};
-  return {tensor.data, DType::kF16, compression.scale};
-}
-
-/// The bytes that a rank sends in a ring allreduce of `bytes`: each part once to be reduced and
-/// once to be distributed.
-std::uint64_t ring_bytes(std::uint64_t bytes, std::size_t ranks) {
-  return 2 * bytes * (ranks - 1) / ranks;
 }
 
 void add(Traffic& total, const Traffic& one) {
@@ -118,8 +47,9 @@ void add(Traffic& total, const Traffic& one) {
 
 }  // namespace
 
-/// Three ways to a sum in host memory: in place, as halves, or by an exchange of encoded blocks;
-/// and one of tensors on a device. Each leaves the tensors alone until nothing can fail any more.
+/// Three ways to a sum in host memory: in place, as halves, or by an exchange of encoded blocks.
+/// Tensors on a device go the same ways there (DeviceAllreduce), or through host memory. Each way
+/// leaves the tensors alone until nothing can fail any more.
 class GradientCompressor::Impl {
  public:
   Impl(Collectives its_collectives, const Compression& its_compression)
@@ -130,28 +60,42 @@ class GradientCompressor::Impl {
   }
 
   Contributors allreduce(Tensors tensors, ReduceOp op, CudaStream stream) {
-    check(tensors, op);
-    const bool on_device = are_on_device(tensors, compression);
+    codecs::check_tensors(tensors, op);
+    const bool on_device = codecs::are_on_device(tensors, compression);
     for (const NamedTensor& tensor : tensors) {
       if (!tensor.whole) residuals.require_size(tensor.name, tensor.data.count);
     }
-    if (on_device) return allreduce_on_device(tensors, op, stream);
-    if (stream.handle != nullptr) {
-      invalid("a CUDA stream was given, and no tensor on a CUDA device: leave the stream out");
-    }
-    stage(tensors);
     Traffic traffic;
     for (const NamedTensor& tensor : tensors) traffic.tensors += tensor.data.bytes();
-    Contributors contributors = sum(tensors, op, traffic);
-    if (op == ReduceOp::kAverage) divide(tensors, static_cast<float>(contributors.size()));
-    traffic.residual_norm = commit(tensors);
+    Contributors contributors = on_device ? allreduce_on_device(tensors, op, stream, traffic)
+                                          : allreduce_on_host(tensors, op, stream, traffic);
     traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
-    for (const NamedTensor& tensor : tensors) {
-      traffic.non_finite += static_cast<std::uint64_t>(std::ranges::count_if(
-          values_of(tensor), [](float value) { return !codecs::is_finite(value); }));
-    }
     note(traffic);
     return contributors;
+  }
+
+  void rescale(float by) {
+    residuals.rescale(by);
+    if (devices_) codecs::require_device(devices_->residuals().rescale(by));
+  }
+
+  void reset() {
+    residuals.clear();
+    if (devices_) devices_->residuals().clear();
+  }
+
+  void begin_at(std::uint64_t step) {
+    first_ = step;
+    residuals.begin_at(step);
+    if (devices_) devices_->residuals().begin_at(step);
+  }
+
+  std::span<const float> residual(std::string_view name) {
+    const TensorMemory* const memory = residuals.find(name);
+    if (memory != nullptr) return memory->kept.residual;
+    if (!devices_) return {};
+    copied_residual_ = devices_->residual(name);
+    return copied_residual_;
   }
 
   Collectives collectives;
@@ -162,20 +106,76 @@ class GradientCompressor::Impl {
   Traffic total;
 
  private:
-  Contributors allreduce_on_device(Tensors tensors, ReduceOp op, CudaStream stream) {
+  Contributors allreduce_on_host(Tensors tensors, ReduceOp op, CudaStream stream,
+                                 Traffic& traffic) {
+    if (stream.handle != nullptr) {
+      invalid("a CUDA stream was given, and no tensor on a CUDA device: leave the stream out");
+    }
+    for (const NamedTensor& tensor : tensors) {
+      if (devices_ && devices_->residuals().find(tensor.name) != nullptr) {
+        invalid_move(tensor.name, "in host memory", "on a CUDA device");
+      }
+    }
+    stage(tensors);
+    Contributors contributors = sum(tensors, op, traffic);
+    if (op == ReduceOp::kAverage) divide(tensors, static_cast<float>(contributors.size()));
+    traffic.residual_norm = commit(tensors);
+    for (const NamedTensor& tensor : tensors) {
+      traffic.non_finite += static_cast<std::uint64_t>(std::ranges::count_if(
+          values_of(tensor), [](float value) { return !codecs::is_finite(value); }));
+    }
+    return contributors;
+  }
+
+  Contributors allreduce_on_device(Tensors tensors, ReduceOp op, CudaStream stream,
+                                   Traffic& traffic) {
     if (!collectives.cast_allreduce)
       invalid("tensors on a device, and nothing that allreduces them");
-    std::vector<CastTensor> cast_tensors;
-    Traffic traffic;
-    for (const NamedTensor& tensor : tensors) {
-      cast_tensors.push_back(cast_tensor(tensor, compression));
-      traffic.tensors += tensor.data.bytes();
-      traffic.encoded += tensor.data.count * size_of(cast_tensors.back().wire_dtype);
+    if (compression.kind == CompressionKind::kNone) {
+      return allreduce_uncompressed(tensors, op, stream, traffic);
     }
-    Contributors contributors = collectives.cast_allreduce(cast_tensors, op, stream);
+    if (!devices_) {
+      devices_ = std::make_unique<codecs::DeviceAllreduce>(collectives, compression);
+      devices_->residuals().begin_at(first_);
+    }
+    if (!devices_->has_kernels(tensors, stream)) {
+      return allreduce_by_host(tensors, op, stream, traffic);
+    }
+    for (const NamedTensor& tensor : tensors) {
+      if (residuals.find(tensor.name) != nullptr) {
+        invalid_move(tensor.name, "on a CUDA device", "in host memory");
+      }
+    }
+    return devices_->allreduce(tensors, op, stream, whole, traffic);
+  }
+
+  /// The residual of a tensor stays where it is.
+  [[noreturn]] static void invalid_move(std::string_view name, const char* now,
+                                        const char* before) {
+    invalid("tensor '" + std::string(name) + "' is " + now + ", and was " + before +
+            " before, where its residual is; give it a name of its own, or call reset()");
+  }
+
+  Contributors allreduce_uncompressed(Tensors tensors, ReduceOp op, CudaStream stream,
+                                      Traffic& traffic) {
+    std::vector<CastTensor> sent;
+    for (const NamedTensor& tensor : tensors) {
+      sent.push_back({tensor.data, tensor.data.dtype, 1});
+      traffic.encoded += tensor.data.bytes();
+    }
+    Contributors contributors = collectives.cast_allreduce(sent, op, stream);
     traffic.sent = ring_bytes(traffic.encoded, contributors.size());
-    traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
-    note(traffic);
+    return contributors;
+  }
+
+  /// The tensors of a device without kernels.
+  Contributors allreduce_by_host(Tensors tensors, ReduceOp op, CudaStream stream,
+                                 Traffic& traffic) {
+    codecs::HostCopies copies(devices_->devices(), tensors, stream);
+    stage(copies.tensors());
+    Contributors contributors = sum(copies.tensors(), op, traffic);
+    copies.write_back(op == ReduceOp::kAverage ? static_cast<float>(contributors.size()) : 1.0F);
+    traffic.residual_norm = commit(copies.tensors());
     return contributors;
   }
 
@@ -312,7 +312,10 @@ class GradientCompressor::Impl {
     }
   }
 
-  bool warned_ = false;                  // of a residual that grows without end
+  std::unique_ptr<codecs::DeviceAllreduce> devices_;  // null before a tensor is on one
+  std::vector<float> copied_residual_;                // from a device
+  std::uint64_t first_ = 0;                           // number of the first calls
+  bool warned_ = false;                               // of a residual that grows without end
   std::vector<TensorMemory*> memories_;  // of the call's tensors; null where one goes whole
 };
 
@@ -347,20 +350,19 @@ void GradientCompressor::rescale(const StepSize& before, const StepSize& now) {
             ": rates and batches must be above 0, and the quotient of the step sizes finite as a "
             "float; leave out steps of rate 0");
   }
-  if (by != 1) impl_->residuals.rescale(by);
+  if (by != 1) impl_->rescale(by);
 }
 
 void GradientCompressor::reset() {
-  impl_->residuals.clear();
+  impl_->reset();
 }
 
 void GradientCompressor::begin_at(std::uint64_t step) {
-  impl_->residuals.begin_at(step);
+  impl_->begin_at(step);
 }
 
 std::span<const float> GradientCompressor::residual(std::string_view name) const {
-  const TensorMemory* const memory = impl_->residuals.find(name);
-  return memory == nullptr ? std::span<const float>() : memory->kept.residual;
+  return impl_->residual(name);
 }
 
 const Compression& GradientCompressor::compression() const noexcept {

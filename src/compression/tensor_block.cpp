@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <optional>
 
 #include "compression/int8.hpp"
 #include "compression/top_k.hpp"
@@ -15,18 +14,18 @@ namespace {
 
 struct BlockHeader {
   std::uint32_t kind = 0;
-  std::uint32_t parameter = 0;  ///< kInt8: block. kTwoBit: bits of the threshold
-  std::uint64_t bytes = 0;      ///< that follow
+  std::uint32_t parameter = 0;
+  std::uint64_t bytes = 0;  ///< that follow
 };
+static_assert(sizeof(BlockHeader) == kBlockHeaderBytes);
 
 /// The memory for the encoded elements, behind a header.
 std::span<std::uint8_t> append(Message& message, CompressionKind kind, std::uint32_t parameter,
                                std::size_t bytes) {
-  const BlockHeader header{static_cast<std::uint32_t>(kind), parameter, bytes};
   const std::size_t at = message.size();
-  message.resize(at + sizeof(header) + bytes);
-  std::memcpy(message.data() + at, &header, sizeof(header));
-  return std::span(message).subspan(at + sizeof(header));
+  message.resize(at + kBlockHeaderBytes + bytes);
+  write_block_header(kind, parameter, bytes, message.data() + at);
+  return std::span(message).subspan(at + kBlockHeaderBytes);
 }
 
 /// The bytes of a block of `count` elements; nothing if no block can have this header.
@@ -68,6 +67,12 @@ void append_top_k(const Compression& compression, TensorMemory& memory, Message&
 
 }  // namespace
 
+void write_block_header(CompressionKind kind, std::uint32_t parameter, std::size_t bytes,
+                        std::uint8_t* to) {
+  const BlockHeader header{static_cast<std::uint32_t>(kind), parameter, bytes};
+  std::memcpy(to, &header, sizeof(header));
+}
+
 void stage(std::span<const float> gradient, float momentum, TensorMemory& memory) {
   memory.staged.residual = memory.kept.residual;
   memory.staged.momentum = memory.kept.momentum;
@@ -105,27 +110,33 @@ void append_whole(std::span<const float> values, Message& message) {
   if (!values.empty()) std::memcpy(bytes.data(), values.data(), values.size_bytes());
 }
 
-bool add_block(std::span<const std::uint8_t>& message, std::span<float> sums) {
+std::optional<EncodedBlock> take_block(std::span<const std::uint8_t>& message, std::size_t count) {
   BlockHeader header;
-  if (message.size() < sizeof(header)) return false;
+  if (message.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, message.data(), sizeof(header));
   message = message.subspan(sizeof(header));
-  if (header.bytes > message.size() || right_bytes(header, sums.size()) != header.bytes) {
-    return false;
+  if (header.bytes > message.size() || right_bytes(header, count) != header.bytes) {
+    return std::nullopt;
   }
   const auto bytes = message.first(header.bytes);
   message = message.subspan(header.bytes);
-  switch (static_cast<CompressionKind>(header.kind)) {
+  return EncodedBlock{static_cast<CompressionKind>(header.kind), header.parameter, bytes};
+}
+
+bool add_block(std::span<const std::uint8_t>& message, std::span<float> sums) {
+  const std::optional<EncodedBlock> block = take_block(message, sums.size());
+  if (!block) return false;
+  switch (block->kind) {
     case CompressionKind::kInt8:
-      add_int8(bytes, header.parameter, sums);
+      add_int8(block->bytes, block->parameter, sums);
       return true;
     case CompressionKind::kTwoBit:
-      add_two_bit(bytes, std::bit_cast<float>(header.parameter), sums);
+      add_two_bit(block->bytes, std::bit_cast<float>(block->parameter), sums);
       return true;
     case CompressionKind::kTopK:
-      return add_top_k(bytes, sums);
+      return add_top_k(block->bytes, sums);
     default:
-      add_whole(bytes, sums);
+      add_whole(block->bytes, sums);
       return true;
   }
 }

@@ -78,6 +78,17 @@ void encode_top_k(std::span<float> v, std::span<float> u, std::size_t count,
   }
 }
 
+bool has_right_indices(std::span<const std::uint8_t> bytes, std::size_t count) {
+  std::size_t least = 0;  // that the next may have
+  for (std::size_t one = 0; one < bytes.size() / top_k_bytes(1); ++one) {
+    std::uint32_t index = 0;
+    std::memcpy(&index, bytes.data() + one * sizeof(index), sizeof(index));
+    if (index < least || index >= count) return false;
+    least = std::size_t{index} + 1;
+  }
+  return true;
+}
+
 bool add_top_k(std::span<const std::uint8_t> bytes, std::span<float> sums) {
   const std::size_t count = bytes.size() / top_k_bytes(1);
   const std::uint8_t* indices = bytes.data();

@@ -33,6 +33,9 @@ std::size_t top_k_bytes(std::size_t count);
 void encode_top_k(std::span<float> v, std::span<float> u, std::size_t count,
                   std::span<std::uint8_t> bytes);
 
+/// Whether all indices are below `count`, and each is above the one before it.
+bool has_right_indices(std::span<const std::uint8_t> bytes, std::size_t count);
+
 /// False, and `sums` undefined, where an index is none of theirs.
 [[nodiscard]] bool add_top_k(std::span<const std::uint8_t> bytes, std::span<float> sums);
 

@@ -1,7 +1,9 @@
 // A stand-in for the CUDA driver with CUDA_STAND_IN_DEVICES devices (2), or, if
 // CUDA_STAND_IN_ERROR is set, one that fails to start with this error. Device memory is host memory
 // that only the stand-in can access, and streams are threads. CUDA_STAND_IN_FAIL, for example
-// "cuMemcpyHtoDAsync_v2:3", makes that function fail from its third call on.
+// "cuMemcpyHtoDAsync_v2:3", makes that function fail from its third call on. With
+// CUDA_STAND_IN_KERNELS=1 any image has the kernels that encode gradients, which the processor
+// performs; otherwise none can be loaded.
 //
 // It is stricter than CUDA: calls fail without a current context, or with one that does not fit.
 // It differs from CUDA in one point: streams do not wait for the default stream.
@@ -15,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/stand_in_kernels.hpp"
 #include "cuda/stand_in_memory.hpp"
 #include "cuda/stand_in_stream.hpp"
 
@@ -35,7 +38,9 @@ constexpr int kInvalidValue = 1;
 constexpr int kOutOfMemory = 2;
 constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
+constexpr int kNoBinaryForGpu = 209;
 constexpr int kInvalidHandle = 400;
+constexpr int kNotFound = 500;
 constexpr int kNotReady = 600;
 constexpr int kIllegalAddress = 700;
 constexpr int kUnsafeInCapture = 900;
@@ -128,9 +133,10 @@ EXPORT int cuDeviceGetCount(int* count) {
   return kSuccess;
 }
 EXPORT int cuGetErrorString(int error, const char** text) {
-  *text = error == kIllegalAddress ? "an illegal memory access was encountered"
-          : error == kOutOfMemory  ? "out of memory"
-                                   : "forward compatibility was attempted";
+  *text = error == kIllegalAddress   ? "an illegal memory access was encountered"
+          : error == kOutOfMemory    ? "out of memory"
+          : error == kNoBinaryForGpu ? "no kernel image is available for execution on the device"
+                                     : "forward compatibility was attempted";
   return kSuccess;
 }
 EXPORT int cuDeviceGet(int* device, int ordinal) {
@@ -370,4 +376,32 @@ EXPORT int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, void*
 EXPORT int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, void* stream) {
   if (fails("cuMemcpyHtoDAsync_v2")) return kIllegalAddress;
   return copy(driver().memory.inside(to, bytes), from, bytes, stream);
+}
+
+EXPORT int cuModuleLoadData(void** module, const void* image) {
+  if (current_context() == nullptr) return kInvalidContext;
+  if (image == nullptr) return kInvalidValue;
+  if (number("CUDA_STAND_IN_KERNELS", 0) == 0) return kNoBinaryForGpu;
+  *module = current_context();
+  return kSuccess;
+}
+EXPORT int cuModuleUnload(void*) {
+  return kSuccess;
+}
+EXPORT int cuModuleGetFunction(void** function, void*, const char* name) {
+  *function = elastic::cuda_stand_in::find_kernel(name);
+  return *function == nullptr ? kNotFound : kSuccess;
+}
+EXPORT int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads,
+                          unsigned, unsigned, unsigned, void* stream, void** parameters, void**) {
+  if (fails("cuLaunchKernel")) return kIllegalAddress;
+  if (stream_of(stream) == nullptr) return kInvalidContext;
+  if (blocks == 0 || threads == 0 || threads > 1024) return kInvalidValue;
+  const auto work = elastic::cuda_stand_in::work_of(function, parameters[0],
+                                                    [](std::uintptr_t address, std::size_t bytes) {
+                                                      return driver().memory.inside(address, bytes);
+                                                    });
+  if (!work) return kIllegalAddress;
+  stream_of(stream)->queue(work);
+  return kSuccess;
 }

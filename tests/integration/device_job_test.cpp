@@ -1,6 +1,7 @@
 // Collectives of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
 // driver.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -36,7 +37,9 @@ TEST_P(DeviceWorldTest, ResultsAreThoseOfTheHost) {
 /// Under sanitizers one alone, and the most that have the most to do: the others differ in what is
 /// between the ranks, and in what they say.
 std::vector<World> worlds() {
-  std::vector<World> all{{"alone", 1, {}}, {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}}};
+  std::vector<World> all{{"alone", 1, {}},
+                         {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+                         {"three_with_kernels", 3, {"CUDA_STAND_IN_KERNELS=1"}}};
   if (kSlowness > 1) return all;
   all.push_back({"two_on_one_device", 2, {"CUDA_STAND_IN_DEVICES=1"}});
   all.push_back({"two_with_warnings", 2, {"ELASTIC_STALL_WARNING_MS=1"}});
@@ -276,10 +279,47 @@ Scenario compressed(Scenario scenario) {
   return scenario;
 }
 
-INSTANTIATE_TEST_SUITE_P(Compressed, DeviceKillTest,
-                         ::testing::Values(compressed(on_device("f16:256", "auto")),
-                                           compressed(on_device("bf16", "tcp"))),
-                         [](const auto& param) { return param.param.transport; });
+/// The stand-in for the driver performs the kernels.
+Scenario with_kernels(Scenario scenario) {
+  scenario.environment.emplace_back("CUDA_STAND_IN_KERNELS=1");
+  return scenario;
+}
+
+/// On one of the ranks no kernels can be loaded: its tensors go through host memory.
+Scenario with_kernels_on_others(Scenario scenario) {
+  scenario = with_kernels(std::move(scenario));
+  scenario.prefix = {"/bin/sh", "-c", "test $RANK = 1 && unset CUDA_STAND_IN_KERNELS; exec \"$@\"",
+                     "sh"};
+  return scenario;
+}
+
+/// By name: through host memory, by kernels, mixed.
+std::vector<std::pair<std::string, Scenario>> compressed_streams() {
+  const auto stream = [](const std::string& kind, const std::string& transport) {
+    return compressed(on_device(kind, transport));
+  };
+  std::vector<std::pair<std::string, Scenario>> all{
+      {"f16_by_host", stream("f16:256", "auto")},
+      {"bf16_by_kernels", with_kernels(stream("bf16", "tcp"))},
+      {"int8_by_kernels", with_kernels(stream("int8:100", "shm"))},
+      {"top_k_on_some", with_kernels_on_others(stream("top_k:0.02:0.9:50", "auto"))}};
+  if (kSlowness == 1) {
+    all.insert(all.end(), {{"top_k_by_host", stream("top_k:0.05", "tcp")},
+                           {"f16_on_some", with_kernels_on_others(stream("f16", "tcp"))},
+                           {"int8_on_some", with_kernels_on_others(stream("int8", "auto"))}});
+  }
+  return all;
+}
+
+class CompressedDeviceKillTest : public ::testing::TestWithParam<std::pair<std::string, Scenario>> {
+};
+
+TEST_P(CompressedDeviceKillTest, SurvivorsHaveTheContributorsSum) {
+  several_kills(GetParam().second, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CompressedDeviceKillTest, ::testing::ValuesIn(compressed_streams()),
+                         [](const auto& param) { return param.param.first; });
 
 #ifdef NCCL_STAND_IN
 Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile) {
@@ -291,11 +331,9 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   return scenario;
 }
 
-/// There are no kernels on the stand-in: all ranks say so, and take the host's way.
+/// NCCL adds up the halves that kernels have made.
 Scenario compressed_by_nccl() {
-  Scenario scenario = compressed(on_device_by_nccl("bf16", "wait"));
-  scenario.says.clear();
-  return scenario;
+  return with_kernels(compressed(on_device_by_nccl("bf16", "wait")));
 }
 
 INSTANTIATE_TEST_SUITE_P(CompressedByNccl, DeviceKillTest, ::testing::Values(compressed_by_nccl()),

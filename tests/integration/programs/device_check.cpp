@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -57,6 +56,8 @@ class Checks : DeviceRank {
     on_some_ranks_only();
     order();
     compressed();
+    compressed_doubles();
+    compressed_on_some_ranks_only();
     compressed_otherwise();
     mismatch();
     wrong_by_itself();
@@ -208,93 +209,139 @@ class Checks : DeviceRank {
     same(own, right, "with tensors on devices on some ranks only");
   }
 
-  /// Multiples of 1/4 that no half rounds, and with `odd` numbers that every half rounds down to 1.
+  /// Multiples of 1/4 that no half rounds, and some numbers that every half rounds down to 1.
   template <typename T>
-  static std::vector<T> quarters(int rank, std::size_t count, bool odd) {
+  static std::vector<T> quarters(int rank, std::size_t count) {
     std::vector<T> values(count);
     for (std::size_t i = 0; i < count; ++i) {
       values[i] = static_cast<T>((static_cast<std::size_t>(rank) + i) % 7) / 4;
-      if (odd && i % 5 == 0) values[i] = static_cast<T>(1) + static_cast<T>(0x1p-12);
+      if (i % 5 == 0) values[i] = static_cast<T>(1) + static_cast<T>(0x1p-12);
     }
     return values;
   }
 
-  /// The ranks' sum (or average) of `quarters`, computed in T throughout.
-  template <typename T>
-  static std::vector<T> sum_of_quarters(std::size_t count, bool rounded, ReduceOp op) {
-    std::vector<T> sum(count);
-    for (int rank = 0; rank < elastic::size(); ++rank) {
-      const std::vector<T> theirs = quarters<T>(rank, count, !rounded);
-      for (std::size_t i = 0; i < count; ++i) {
-        sum[i] += rounded && i % 5 == 0 ? static_cast<T>(1) : theirs[i];
-      }
-    }
-    if (op == ReduceOp::kAverage) {
-      for (T& value : sum) value /= static_cast<T>(elastic::size());
-    }
-    return sum;
+  static elastic::GradientCompressor compressor_of(const std::string& name) {
+    return {elastic::context(), elastic::find_compression(name).value()};
   }
 
-  /// With a tensor that goes whole, and whose sum a half would round.
+  /// The same calls with tensors on the device and in host memory, one of which goes whole: the
+  /// same sums, residuals and bytes.
   void compressed() {
-    for (const std::string name : {"none", "f16", "f16:1024", "bf16"}) {
-      elastic::GradientCompressor compressor(elastic::context(),
-                                             elastic::find_compression(name).value());
-      for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
-        for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{70001}}) {
-          const bool rounded = name != "none";
-          const GpuArray<float> floats(gpu_, quarters<float>(rank_, count, true), count % 4);
-          const GpuArray<double> doubles(gpu_, quarters<double>(rank_, 1003, true));
-          const GpuArray<float> whole(gpu_, quarters<float>(rank_, 50, true));
-          const std::string floats_name = "floats " + std::to_string(count);
-          const std::vector<elastic::NamedTensor> named{{floats_name, view_of(floats)},
-                                                        {"doubles", view_of(doubles)},
-                                                        {"whole", view_of(whole), true}};
-          check(compressor.grouped_allreduce(named, op, stream()));
-          same(floats.read(), sum_of_quarters<float>(count, rounded, op), name + ", floats");
-          same(doubles.read(), sum_of_quarters<double>(1003, rounded, op), name + ", doubles");
-          same(whole.read(), sum_of_quarters<float>(50, false, op), name + ", whole");
-          const auto& traffic = compressor.latest();
-          require(traffic.tensors == (count + 50) * 4 + 1003 * 8, "wrong traffic");
-          require(traffic.encoded == (rounded ? (count + 1003) * 2 + 50 * 4 : traffic.tensors),
-                  "wrong encoded traffic");
-        }
+    for (const std::string name :
+         {"none", "f16", "f16:1024", "bf16", "int8:100", "top_k:0.02", "top_k:0.02:0.5:4"}) {
+      elastic::GradientCompressor on_device = compressor_of(name);
+      elastic::GradientCompressor on_host = compressor_of(name);
+      for (int call = 0; call < 6; ++call) {
+        const ReduceOp op = call % 2 == 0 ? ReduceOp::kSum : ReduceOp::kAverage;
+        const std::size_t counts[] = {0, 3, 70001};
+        const std::size_t count = counts[call % 3];
+        on_device.send_whole(call == 4 && rank_ == 0);
+        on_host.send_whole(call == 4 && rank_ == 0);
+        std::vector<float> host_floats = quarters<float>(rank_ + call, count);
+        std::vector<float> host_whole = quarters<float>(rank_, 50);
+        const GpuArray<float> floats(gpu_, host_floats, count % 4);
+        const GpuArray<float> whole(gpu_, host_whole);
+        const std::string floats_name = "floats " + std::to_string(count);
+        const std::vector<elastic::NamedTensor> named{{floats_name, view_of(floats)},
+                                                      {"whole", view_of(whole), true}};
+        check(on_device.grouped_allreduce(named, op, stream()));
+        const std::vector<elastic::NamedTensor> host_named{
+            {floats_name, elastic::view(std::span(host_floats))},
+            {"whole", elastic::view(std::span(host_whole)), true}};
+        check(on_host.grouped_allreduce(host_named, op));
+        same(floats.read(), host_floats, name);
+        same(whole.read(), host_whole, name + ", whole");
+        same_residuals(on_device, on_host, floats_name);
       }
-      const GpuArray<float> alone(gpu_, quarters<float>(rank_, 1003, true));
-      check(compressor.allreduce("alone", view_of(alone), ReduceOp::kSum, stream()));
-      same(alone.read(), sum_of_quarters<float>(1003, name != "none", ReduceOp::kSum), name);
-      require(compressor.residual("alone").empty(), "a residual of a tensor on a device");
+    }
+  }
+
+  void same_residuals(const elastic::GradientCompressor& on_device,
+                      const elastic::GradientCompressor& on_host, const std::string& name) {
+    const auto mine = on_device.residual(name);
+    const auto right = on_host.residual(name);
+    DeviceRank::same(std::vector<float>(mine.begin(), mine.end()),
+                     std::vector<float>(right.begin(), right.end()), "a residual");
+    const auto& traffic = on_device.latest();
+    const auto& right_traffic = on_host.latest();
+    require(traffic.tensors == right_traffic.tensors && traffic.encoded == right_traffic.encoded &&
+                traffic.sent == right_traffic.sent &&
+                traffic.sent_uncompressed == right_traffic.sent_uncompressed,
+            "other traffic than on the host");
+  }
+
+  /// They are rounded by way of floats, and come back from the sum of the halves of these.
+  void compressed_doubles() {
+    for (const std::string name : {"f16", "f16:1024", "bf16"}) {
+      elastic::GradientCompressor on_device = compressor_of(name);
+      elastic::GradientCompressor on_host = compressor_of(name);
+      for (int call = 0; call < 4; ++call) {
+        const GpuArray<double> doubles(gpu_, quarters<double>(rank_, 1003));
+        const GpuArray<double> whole(gpu_, quarters<double>(rank_, 5));
+        std::vector<float> right = quarters<float>(rank_, 1003);
+        std::vector<double> right_whole = quarters<double>(rank_, 5);
+        const std::vector<elastic::NamedTensor> named{{"doubles", view_of(doubles)},
+                                                      {"whole", view_of(whole), true}};
+        check(on_device.grouped_allreduce(named, ReduceOp::kAverage, stream()));
+        check(on_host.allreduce("doubles", right));
+        elastic::allreduce(std::span<double>(right_whole), ReduceOp::kAverage);
+        std::vector<double> averages(right.begin(), right.end());
+        for (double& value : averages) value /= elastic::size();
+        same(doubles.read(), averages, name + ", doubles");
+        same(whole.read(), right_whole, name + ", whole doubles");
+      }
+    }
+  }
+
+  /// Some ranks have the tensors on a device, and the others in host memory.
+  void compressed_on_some_ranks_only() {
+    for (const std::string name : {"f16:8", "int8", "top_k:0.1"}) {
+      elastic::GradientCompressor mixed = compressor_of(name);
+      elastic::GradientCompressor on_host = compressor_of(name);
+      for (int call = 0; call < 3; ++call) {
+        std::vector<float> own = quarters<float>(rank_ + call, 5000);
+        std::vector<float> right = own;
+        const GpuArray<float> array(gpu_, own);
+        if (rank_ % 2 == 0) {
+          check(mixed.allreduce("a", view_of(array), ReduceOp::kAverage, stream()));
+          own = array.read();
+        } else {
+          check(mixed.allreduce("a", own, ReduceOp::kAverage));
+        }
+        check(on_host.allreduce("a", right, ReduceOp::kAverage));
+        same(own, right, name + " on some ranks");
+      }
     }
   }
 
   void compressed_otherwise() {
-    using elastic::GradientCompressor;
-    const std::vector<float> values = quarters<float>(rank_, 30, true);
+    const std::vector<float> values = quarters<float>(rank_, 30);
     const GpuArray<float> array(gpu_, values);
-    const auto compressor = [](const char* name) {
-      return std::make_unique<GradientCompressor>(elastic::context(),
-                                                  elastic::find_compression(name).value());
-    };
-    for (const char* const name : {"int8", "two_bit", "top_k"}) {
-      must_fail(ErrorCode::kInvalidArgument,
-                {"tensor 'a' lies on a CUDA device", "none, f16 and bf16", "host memory"},
-                [&] { compressor(name)->allreduce("a", view_of(array)); });
+    const GpuArray<double> doubles(gpu_, std::vector<double>(3));
+    must_fail(ErrorCode::kInvalidArgument,
+              {"tensor 'a' lies on a CUDA device", "all kinds but two_bit", "host memory"},
+              [&] { compressor_of("two_bit").allreduce("a", view_of(array)); });
+    for (const char* const name : {"int8", "top_k"}) {
+      must_fail(ErrorCode::kInvalidArgument, {"tensor 'b' is of f64", "take f16 or bf16"},
+                [&] { compressor_of(name).allreduce("b", view_of(doubles)); });
     }
     std::vector<float> host(3);
     const std::vector<elastic::NamedTensor> mixed{{"a", view_of(array)},
                                                   {"b", elastic::view(std::span(host))}};
     must_fail(ErrorCode::kInvalidArgument, {"'a' lies on a CUDA device", "'b' in host memory"},
-              [&] { compressor("f16")->grouped_allreduce(mixed); });
+              [&] { compressor_of("f16").grouped_allreduce(mixed); });
     must_fail(ErrorCode::kInvalidArgument, {"CUDA stream"}, [&] {
-      compressor("f16")->allreduce("b", elastic::view(std::span(host)), ReduceOp::kSum, stream());
+      compressor_of("f16").allreduce("b", elastic::view(std::span(host)), ReduceOp::kSum, stream());
+    });
+    must_fail(ErrorCode::kInvalidArgument, {"GradientCompressor", "host memory"}, [&] {
+      compressor_of("int8").allreduce("c", elastic::cuda_view(host.data(), 3, index_));
     });
     if (elastic::size() > 1) {
-      const auto here = compressor(rank_ == 0 ? "f16" : "bf16");
-      must_fail(ErrorCode::kMismatch, {"30 f16, sum, cast", "30 bf16, sum, cast"},
-                [&] { here->allreduce("a", view_of(array)); });
-      const auto scaled = compressor(rank_ == 0 ? "f16" : "f16:2");
-      must_fail(ErrorCode::kMismatch, {"30 f16, sum, cast", "scales"},
-                [&] { scaled->allreduce("a", view_of(array)); });
+      must_fail(ErrorCode::kMismatch, {"30 f16, sum", "30 bf16, sum"},
+                [&] { compressor_of(rank_ == 0 ? "f16" : "bf16").allreduce("a", view_of(array)); });
+      must_fail(ErrorCode::kMismatch, {"other names, sizes or op"}, [&] {
+        compressor_of("int8").allreduce(rank_ == 0 ? "a" : "other", view_of(array));
+      });
     }
     require(array.read() == values, "a failed call changed its tensor");
   }

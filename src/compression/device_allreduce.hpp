@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/device/devices.hpp"
+#include "compression/device_call.hpp"
+#include "compression/device_codec.hpp"
+#include "compression/device_residuals.hpp"
+#include "elastic/gradient_compressor.hpp"
+
+namespace elastic::codecs {
+
+/// Compressed sums of tensors that lie on a device, with residuals there. The bits, and the bytes
+/// that travel, are those of tensors in host memory, so ranks may differ in where their tensors
+/// lie.
+///
+/// Belongs to one thread at a time.
+class DeviceAllreduce {
+ public:
+  /// Refers to both, which outlive it.
+  DeviceAllreduce(const GradientCompressor::Collectives& collectives,
+                  const Compression& compression)
+      : collectives_(collectives), compression_(compression) {}
+
+  /// Whether the device of the tensors has kernels; a line in the log says why it has none. Throws
+  /// Error(kInvalidArgument) where tensors or stream are not usable.
+  bool has_kernels(std::span<const NamedTensor> tensors, CudaStream stream);
+
+  /// Sums the tensors, of a device that has kernels, and puts the residuals in force. `whole` sends
+  /// residuals in full. Throws Error as GradientCompressor.
+  Contributors allreduce(std::span<const NamedTensor> tensors, ReduceOp op, CudaStream stream,
+                         bool whole, GradientCompressor::Traffic& traffic);
+
+  /// The unsent part of the tensor of this name, copied to host memory; empty if there is none.
+  std::vector<float> residual(std::string_view name) const;
+
+  device::Devices& devices() { return devices_; }
+  DeviceResiduals& residuals() { return residuals_; }
+
+ private:
+  DeviceCodec* codec_of(std::span<const NamedTensor> tensors, CudaStream stream);
+  std::vector<DeviceTensorMemory*> memories_of(std::span<const NamedTensor> tensors,
+                                               const DeviceCodec& codec, void* stream);
+
+  const GradientCompressor::Collectives& collectives_;
+  const Compression& compression_;
+  device::Devices devices_;
+  std::map<const device::CudaDevice*, std::unique_ptr<DeviceCodec>> codecs_;  // null: no kernels
+  DeviceScratch scratch_;
+  DeviceResiduals residuals_;
+};
+
+}  // namespace elastic::codecs
