@@ -42,7 +42,7 @@ DeviceCodec* DeviceAllreduce::codec_of(std::span<const NamedTensor> tensors, Cud
   if (!device.ok()) throw Error(public_code(device.status().code()), device.status().message());
   const auto known = codecs_.find(device.value().get());
   if (known != codecs_.end()) return known->second.get();
-  auto codec = DeviceCodec::load(device.value());
+  auto codec = DeviceCodec::load(device.value(), image_);
   if (!codec.ok()) {
     log::info("{}: gradients on {} are compressed in host memory: {}", kCall,
               device.value()->name(), codec.status().message());

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/device/devices.hpp"
@@ -20,10 +23,11 @@ namespace elastic::codecs {
 /// Belongs to one thread at a time.
 class DeviceAllreduce {
  public:
-  /// Refers to both, which outlive it.
+  /// Refers to both, which outlive it. `driver` is as for Devices, `image` as for DeviceCodec.
   DeviceAllreduce(const GradientCompressor::Collectives& collectives,
-                  const Compression& compression)
-      : collectives_(collectives), compression_(compression) {}
+                  const Compression& compression, const std::string& driver = "",
+                  std::span<const std::byte> image = kernels::codec::image())
+      : collectives_(collectives), compression_(compression), image_(image), devices_(driver) {}
 
   /// Whether the device of the tensors has kernels; a line in the log says why it has none. Throws
   /// Error(kInvalidArgument) where tensors or stream are not usable.
@@ -47,6 +51,7 @@ class DeviceAllreduce {
 
   const GradientCompressor::Collectives& collectives_;
   const Compression& compression_;
+  const std::span<const std::byte> image_;
   device::Devices devices_;
   std::map<const device::CudaDevice*, std::unique_ptr<DeviceCodec>> codecs_;  // null: no kernels
   DeviceScratch scratch_;

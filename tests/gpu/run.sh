@@ -346,6 +346,7 @@ torch_tensors() {
 # The programs of the tests, those first from which least is known.
 tests() {
   measured "device_kernels_test" 60 "$build/bin/device_kernels_test" --gtest_brief=1
+  measured "device_codec_test" 60 "$build/bin/device_codec_test" --gtest_brief=1
   NCCL_DEBUG=INFO bench_shared "NCCL called directly" 40 \
     allreduce -b 1K -e 1M -f 1024 -n 2 --backend nccl:direct
   for program in nccl_allreduce_test device_allreduce_test digits_model_test digits_device_job_test; do
@@ -357,6 +358,8 @@ tests() {
   if is_dry_run || command -v compute-sanitizer >/dev/null; then
     sanitize memcheck "$build/bin/device_kernels_test"
     sanitize racecheck "$build/bin/device_kernels_test"
+    sanitize memcheck "$build/bin/device_codec_test"
+    sanitize racecheck "$build/bin/device_codec_test"
   else
     tell "compute-sanitizer: SKIPPED, it was not found"
   fi
