@@ -53,17 +53,23 @@ struct NamedTensor {
 ///
 /// Each tensor takes twice its size in memory beside it, with kTopK's momentum four times.
 ///
-/// Tensors on a CUDA device, f32 or f64, are taken with kNone, kF16 and kBF16: those of a call all
-/// lie on one device, on all members. A `whole` tensor is sent unchanged. The others are cast to
-/// the wire dtype and back (see CastTensor), under the backend nccl by the device itself, so that
-/// NCCL has half the bytes. The differences from tensors in host memory:
-/// - There is no error feedback: no residuals are kept, as they would take as much of the device's
-///   memory as the gradients; what rounding takes off is lost. `send_whole`, `rescale` and `reset`
-///   mean nothing.
-/// - Averages and sums are different calls for kMismatch, and so are those with other scales.
-/// - Traffic::non_finite does not count their elements, which the host does not see. NaN and
-///   Inf arrive all the same.
-/// kInt8, kTwoBit and kTopK take host memory only: kInvalidArgument.
+/// Tensors on a CUDA device are taken with all kinds but kTwoBit: those of a call all lie on one
+/// device. Kernels encode and decode them there, and their residuals take twice their size of the
+/// device's memory, with kTopK's momentum four times. Sums and residuals have the bits that they
+/// have in host memory, so members may differ in where their tensors lie. The halves of kF16 and
+/// kBF16 are summed by the backend, under nccl by the device itself; encoded blocks are exchanged
+/// by way of host memory. A device that cannot load the kernels, or a build without them, has its
+/// tensors compressed in host memory, where their residuals are then.
+/// - kF16 and kBF16 take f64, too, by way of f32. A `whole` f64 tensor is sent unchanged.
+/// - kNone keeps no residuals, and takes f32 and f64.
+/// - Traffic::non_finite does not count their elements. NaN and Inf arrive all the same.
+/// - A name stays with its place: with another device, or host memory instead of a device, a call
+/// is
+///   kInvalidArgument until `reset`.
+/// - If a device fails after the other members have the sums, the call throws kUnavailable, and
+/// says
+///   that this worker is to be ended: its tensors are undefined.
+/// Context::cast_allreduce casts without residuals.
 ///
 /// Thread safety: none; one thread at a time. All members make the same calls in the same order,
 /// with the same kind.
@@ -79,8 +85,8 @@ class ELASTIC_API GradientCompressor {
     std::uint64_t sent_uncompressed = 0;  ///< what a ring allreduce of the floats sends
     /// Elements of results in host memory that are NaN or Inf.
     std::uint64_t non_finite = 0;
-    /// Euclidean norm of the residuals that this worker keeps after the call, over its tensors in
-    /// host memory. In `total()` that of the latest call.
+    /// Euclidean norm of the residuals that this worker keeps after the call, over those in host
+    /// memory. In `total()` that of the latest call.
     double residual_norm = 0;
 
     /// \returns whether all fields are equal.
@@ -92,7 +98,8 @@ class ELASTIC_API GradientCompressor {
     detail::GroupedAllreduce allreduce;  ///< Context::grouped_allreduce
     /// Context::allgather.
     std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> allgather;
-    /// Context::cast_allreduce, for tensors on a device, which are refused without it.
+    /// Context::cast_allreduce, for tensors on a device, which are refused without it. Its tensors
+    /// are not cast.
     std::function<Contributors(std::span<const CastTensor>, ReduceOp, CudaStream)> cast_allreduce =
         {};
   };
@@ -120,8 +127,10 @@ class ELASTIC_API GradientCompressor {
   /// \throws Error as every collective of Context.
   /// \throws Error kInvalidArgument: another op or dtype, an empty name, or a tensor whose size is
   ///   not what it was under this name, unless it goes `whole`.
-  /// \throws Error kMismatch, on all members: they give different names, sizes or ops. Names of
-  ///   tensors on devices are not compared.
+  /// \throws Error kMismatch, on all members: they give different names, sizes or ops. kF16 and
+  ///   kBF16 compare sizes only.
+  /// \throws Error kUnavailable: CUDA is missing or fails, or a device has no memory left for the
+  ///   residual.
   /// \{
   Contributors allreduce(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
                          CudaStream stream = {});
@@ -166,7 +175,9 @@ class ELASTIC_API GradientCompressor {
   /// need no warm-up in the middle of a training.
   void begin_at(std::uint64_t step);
 
-  /// \returns the unsent part of the tensor of this name; empty before its first call.
+  /// \returns the unsent part of the tensor of this name; empty before its first call. That of a
+  ///   tensor on a device is copied to host memory, for as long as no other is asked for.
+  /// \throws Error kUnavailable: it cannot be copied from its device.
   std::span<const float> residual(std::string_view name) const;
 
   /// \returns kind and parameters.
