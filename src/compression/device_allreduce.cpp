@@ -51,10 +51,6 @@ DeviceCodec* DeviceAllreduce::codec_of(std::span<const NamedTensor> tensors, Cud
   return codecs_.emplace(device.value().get(), std::move(loaded)).first->second.get();
 }
 
-bool DeviceAllreduce::has_kernels(std::span<const NamedTensor> tensors, CudaStream stream) {
-  return codec_of(tensors, stream) != nullptr;
-}
-
 std::vector<DeviceTensorMemory*> DeviceAllreduce::memories_of(std::span<const NamedTensor> tensors,
                                                               const DeviceCodec& codec,
                                                               void* stream) {
@@ -77,10 +73,9 @@ std::vector<DeviceTensorMemory*> DeviceAllreduce::memories_of(std::span<const Na
   return memories;
 }
 
-Contributors DeviceAllreduce::allreduce(std::span<const NamedTensor> tensors, ReduceOp op,
-                                        CudaStream stream, bool whole,
+Contributors DeviceAllreduce::allreduce(DeviceCodec& codec, std::span<const NamedTensor> tensors,
+                                        ReduceOp op, CudaStream stream, bool whole,
                                         GradientCompressor::Traffic& traffic) {
-  DeviceCodec& codec = *codec_of(tensors, stream);
   DeviceWork work(codec.device(), stream.handle, kCall);
   DeviceCall call{tensors, op, compression_, codec, work, {}};
   {

@@ -29,14 +29,14 @@ class DeviceAllreduce {
                   std::span<const std::byte> image = kernels::codec::image())
       : collectives_(collectives), compression_(compression), image_(image), devices_(driver) {}
 
-  /// Whether the device of the tensors has kernels; a line in the log says why it has none. Throws
-  /// Error(kInvalidArgument) where tensors or stream are not usable.
-  bool has_kernels(std::span<const NamedTensor> tensors, CudaStream stream);
+  /// The codec of the device of the tensors; null if that has no kernels, which a line in the log
+  /// explains. Throws Error(kInvalidArgument) where tensors or stream are not usable.
+  DeviceCodec* codec_of(std::span<const NamedTensor> tensors, CudaStream stream);
 
-  /// Sums the tensors, of a device that has kernels, and puts the residuals in force. `whole` sends
+  /// Sums the tensors, of the device of `codec`, and puts the residuals in force. `whole` sends
   /// residuals in full. Throws Error as GradientCompressor.
-  Contributors allreduce(std::span<const NamedTensor> tensors, ReduceOp op, CudaStream stream,
-                         bool whole, GradientCompressor::Traffic& traffic);
+  Contributors allreduce(DeviceCodec& codec, std::span<const NamedTensor> tensors, ReduceOp op,
+                         CudaStream stream, bool whole, GradientCompressor::Traffic& traffic);
 
   /// The unsent part of the tensor of this name, copied to host memory; empty if there is none.
   std::vector<float> residual(std::string_view name) const;
@@ -45,7 +45,6 @@ class DeviceAllreduce {
   DeviceResiduals& residuals() { return residuals_; }
 
  private:
-  DeviceCodec* codec_of(std::span<const NamedTensor> tensors, CudaStream stream);
   std::vector<DeviceTensorMemory*> memories_of(std::span<const NamedTensor> tensors,
                                                const DeviceCodec& codec, void* stream);
 

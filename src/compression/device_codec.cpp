@@ -81,7 +81,7 @@ Status DeviceCodec::queue(EncodeTopK one, void* stream) {
   if (status.ok()) status = launch(Kernel::kBeginTopK, one, 1, kDigits, stream);
   for (one.pass = 0; status.ok() && one.pass < kPasses; ++one.pass) {
     status = for_each(Kernel::kCountDigits, one, one.count, stream);
-    if (status.ok()) status = launch(Kernel::kTakeDigit, one, 1, 1, stream);
+    if (status.ok()) status = launch(Kernel::kTakeDigit, one, 1, kDigits, stream);
   }
   if (status.ok()) status = launch(Kernel::kCountChosen, one, parts, kThreads, stream);
   if (status.ok()) status = launch(Kernel::kPlaceParts, one, 1, kThreads, stream);

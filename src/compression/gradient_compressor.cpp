@@ -138,15 +138,14 @@ class GradientCompressor::Impl {
       devices_ = std::make_unique<codecs::DeviceAllreduce>(collectives, compression);
       devices_->residuals().begin_at(first_);
     }
-    if (!devices_->has_kernels(tensors, stream)) {
-      return allreduce_by_host(tensors, op, stream, traffic);
-    }
+    codecs::DeviceCodec* const codec = devices_->codec_of(tensors, stream);
+    if (codec == nullptr) return allreduce_by_host(tensors, op, stream, traffic);
     for (const NamedTensor& tensor : tensors) {
       if (residuals.find(tensor.name) != nullptr) {
         invalid_move(tensor.name, "on a CUDA device", "in host memory");
       }
     }
-    return devices_->allreduce(tensors, op, stream, whole, traffic);
+    return devices_->allreduce(*codec, tensors, op, stream, whole, traffic);
   }
 
   /// The residual of a tensor stays where it is.

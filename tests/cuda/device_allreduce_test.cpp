@@ -100,18 +100,19 @@ TEST_P(DeviceAllreduceTest, HasTheBitsOfTheHostAlsoAfterFailures) {
         EXPECT_EQ(bits_of(device_.residual("a")), bits_of({kept.begin(), kept.end()}));
       }
     };
-    ASSERT_TRUE(device_.has_kernels(device, {}));
+    DeviceCodec* const codec = device_.codec_of(device, {});
+    ASSERT_NE(codec, nullptr);
     fails_ = true;
-    EXPECT_THROW(device_.allreduce(device, op, {}, whole, traffic), Lost);
+    EXPECT_THROW(device_.allreduce(*codec, device, op, {}, whole, traffic), Lost);
     fails_ = false;
     expect_unchanged();
     if (call == 3) {
       ::setenv("CUDA_STAND_IN_FAIL", "cuLaunchKernel:1", 1);
-      EXPECT_THROW(device_.allreduce(device, op, {}, whole, traffic), Error);
+      EXPECT_THROW(device_.allreduce(*codec, device, op, {}, whole, traffic), Error);
       ::unsetenv("CUDA_STAND_IN_FAIL");
       expect_unchanged();
     }
-    device_.allreduce(device, op, {}, whole, traffic);
+    device_.allreduce(*codec, device, op, {}, whole, traffic);
     host_.send_whole(whole);
     host_.grouped_allreduce(host, op);
     for (const Pair& pair : pairs) {
@@ -132,14 +133,15 @@ TEST_P(DeviceAllreduceTest, SaysWhatIsLeftWhenADeviceFailsBehindTheExchange) {
   const GpuArray<float> array(gpu_, Floats(100, 1));
   const NamedTensor tensor{"a", cuda_view(array.data(), array.count())};
   GradientCompressor::Traffic traffic;
-  ASSERT_TRUE(device_.has_kernels({&tensor, 1}, {}));
-  device_.allreduce({&tensor, 1}, ReduceOp::kSum, {}, false, traffic);
+  DeviceCodec* const codec = device_.codec_of({&tensor, 1}, {});
+  ASSERT_NE(codec, nullptr);
+  device_.allreduce(*codec, {&tensor, 1}, ReduceOp::kSum, {}, false, traffic);
   const Floats kept = device_.residual("a");
   const bool as_halves =
       compression_.kind == CompressionKind::kF16 || compression_.kind == CompressionKind::kBF16;
   then_fails_ = as_halves ? "cuLaunchKernel:1" : "cuMemcpyHtoDAsync_v2:1";
   try {
-    device_.allreduce({&tensor, 1}, ReduceOp::kSum, {}, false, traffic);
+    device_.allreduce(*codec, {&tensor, 1}, ReduceOp::kSum, {}, false, traffic);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("end this worker"));

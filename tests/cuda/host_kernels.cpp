@@ -130,7 +130,9 @@ void run_on_host(Kernel kernel, const void* parameters) {
     case Kernel::kCountDigits:
       return count_digits(top_k);
     case Kernel::kTakeDigit:
-      return take_digit(*top_k.selection, top_k.pass);
+      take_digit(top_k.selection->counts, top_k.pass, *top_k.selection);
+      std::ranges::fill(top_k.selection->counts, 0U);
+      return;
     case Kernel::kCountChosen:
       return count_parts(top_k);
     case Kernel::kPlaceParts:

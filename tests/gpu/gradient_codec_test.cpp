@@ -30,13 +30,12 @@ using Bytes = std::vector<std::uint8_t>;
 
 #ifdef CUDA_STAND_IN
 constexpr const char* kDriver = CUDA_STAND_IN;
-constexpr int kRounds = 40;
-constexpr std::size_t kMostElements = 20'000;
+constexpr std::size_t kLarge = 100'000;
 #else
 constexpr const char* kDriver = "libcuda.so.1";
-constexpr int kRounds = 100;
-constexpr std::size_t kMostElements = 3'000'000;
+constexpr std::size_t kLarge = 5'000'000;
 #endif
+constexpr int kRounds = 40;
 
 class GradientCodec : public ::testing::Test {
  protected:
@@ -72,7 +71,8 @@ class GradientCodec : public ::testing::Test {
   }
 
   std::size_t drawn_count(std::mt19937& random) const {
-    const std::size_t most[] = {1, 300, 5000, kMostElements};
+    if (large_) return kLarge + random() % 100;
+    const std::size_t most[] = {1, 300, 5000, 20'000};
     return 1 + random() % most[random() % std::size(most)];
   }
 
@@ -81,6 +81,7 @@ class GradientCodec : public ::testing::Test {
   void compare_int8(std::mt19937& random, std::uint32_t block);
   void compare_top_k(std::mt19937& random, bool has_momentum);
 
+  bool large_ = false;
   std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<DeviceCodec> codec_;
 };
@@ -196,6 +197,19 @@ TEST_F(GradientCodec, TheGreatestAreThoseOfTheHost) {
   for (int seed = 1; seed <= kRounds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(static_cast<unsigned>(seed));
+    compare_top_k(random, seed % 2 == 0);
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// More elements than threads, parts and histograms take at once.
+TEST_F(GradientCodec, LargeTensorsAreEncodedAsOnTheHost) {
+  large_ = true;
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    compare_halves<float16>(random, 1);
+    compare_int8(random, 256);
     compare_top_k(random, seed % 2 == 0);
     if (HasFatalFailure()) return;
   }

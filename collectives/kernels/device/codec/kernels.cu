@@ -125,9 +125,13 @@ __global__ void elastic_count_digits(EncodeTopK p) {
   }
 }
 
-/// One thread.
+/// One block of kDigits threads. The counts are 0 for the next pass.
 __global__ void elastic_take_digit(EncodeTopK p) {
-  take_digit(*p.selection, p.pass);
+  __shared__ std::uint32_t counts[kDigits];
+  counts[threadIdx.x] = p.selection->counts[threadIdx.x];
+  p.selection->counts[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) take_digit(counts, p.pass, *p.selection);
 }
 
 /// A block of kThreads threads for each part, in turns.

@@ -41,15 +41,17 @@ ELASTIC_HOST_DEVICE inline bool may_be_least(std::uint32_t magnitude, std::uint3
   return pass == 0 || (magnitude ^ least) >> (32 - 8 * pass) == 0;
 }
 
-/// Takes the digit of `pass` from the counts, and clears them for the next pass.
-ELASTIC_HOST_DEVICE inline void take_digit(TopKSelection& selection, std::uint32_t pass) {
+/// Takes the digit of `pass` from the counts of it.
+ELASTIC_HOST_DEVICE inline void take_digit(const std::uint32_t* counts, std::uint32_t pass,
+                                           TopKSelection& selection) {
   std::uint32_t digit = kDigits - 1;
-  while (digit > 0 && selection.counts[digit] < selection.left) {
-    selection.left -= selection.counts[digit];
+  std::uint32_t left = selection.left;
+  while (digit > 0 && counts[digit] < left) {
+    left -= counts[digit];
     --digit;
   }
+  selection.left = left;
   selection.least |= digit << (24 - 8 * pass);
-  for (std::uint32_t& count : selection.counts) count = 0;
 }
 
 ELASTIC_HOST_DEVICE inline Chosen count_chosen(const float* values, std::uint64_t first,
