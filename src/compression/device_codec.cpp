@@ -89,16 +89,12 @@ Status DeviceCodec::queue(EncodeTopK one, void* stream) {
   return status;
 }
 
-Status DeviceCodec::add_int8(const AddBlock& one, void* stream) const {
-  return for_each(Kernel::kAddInt8, one, one.count, stream);
+Status DeviceCodec::queue(const AddDense& one, void* stream) const {
+  return for_each(Kernel::kAddDense, one, one.count, stream);
 }
 
-Status DeviceCodec::add_top_k(const AddBlock& one, void* stream) const {
+Status DeviceCodec::queue(const AddTopK& one, void* stream) const {
   return for_each(Kernel::kAddTopK, one, one.sent, stream);
-}
-
-Status DeviceCodec::add_whole(const AddBlock& one, void* stream) const {
-  return for_each(Kernel::kAddWhole, one, one.count, stream);
 }
 
 }  // namespace elastic::codecs

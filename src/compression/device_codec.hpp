@@ -38,9 +38,8 @@ class DeviceCodec {
   Status queue(const kernels::codec::Rescale& one, void* stream) const;
   /// `selection` and `parts` are replaced by memory of this codec.
   Status queue(kernels::codec::EncodeTopK one, void* stream);
-  Status add_int8(const kernels::codec::AddBlock& one, void* stream) const;
-  Status add_top_k(const kernels::codec::AddBlock& one, void* stream) const;
-  Status add_whole(const kernels::codec::AddBlock& one, void* stream) const;
+  Status queue(const kernels::codec::AddDense& one, void* stream) const;
+  Status queue(const kernels::codec::AddTopK& one, void* stream) const;
 
  private:
   DeviceCodec(std::shared_ptr<device::CudaDevice> device,

@@ -17,8 +17,6 @@ namespace elastic::codecs {
 
 namespace {
 
-using kernels::codec::AddBlock;
-
 /// The block of a tensor in this worker's message.
 struct Place {
   CompressionKind kind = CompressionKind::kNone;
@@ -160,34 +158,64 @@ std::vector<Blocks> blocks_of(const DeviceCall& call, const Gathered<std::uint8_
   return all;
 }
 
-Status add(const DeviceCall& call, const EncodedBlock& block, AddBlock one) {
-  switch (block.kind) {
-    case CompressionKind::kInt8:
-      one.block = block.parameter;
-      return call.codec.add_int8(one, call.work.stream());
-    case CompressionKind::kTopK:
-      one.sent = static_cast<std::uint32_t>(block.bytes.size() / top_k_bytes(1));
-      return call.codec.add_top_k(one, call.work.stream());
-    default:
-      return call.codec.add_whole(one, call.work.stream());
+/// The sum of the blocks of a tensor. Blocks that have all elements are added by one kernel, until
+/// one of kTopK follows, which adds its elements by a kernel of its own.
+class BlockSum {
+ public:
+  BlockSum(const DeviceCall& call, const TensorView& data)
+      : codec_(call.codec), stream_(call.work.stream()) {
+    dense_.sums = static_cast<float*>(data.data);
+    dense_.count = data.count;
+    dense_.begins = true;
   }
-}
+
+  /// `bytes` are those of the block, on the device.
+  Status add(const EncodedBlock& block, const std::uint8_t* bytes) {
+    if (block.kind == CompressionKind::kTopK) {
+      Status status = add_pending(1);
+      if (!status.ok()) return status;
+      return codec_.queue(
+          kernels::codec::AddTopK{bytes, dense_.sums, dense_.count,
+                                  static_cast<std::uint32_t>(block.bytes.size() / top_k_bytes(1))},
+          stream_);
+    }
+    if (dense_.used == kernels::codec::kMostDenseBlocks) {
+      Status status = add_pending(1);
+      if (!status.ok()) return status;
+    }
+    const bool is_int8 = block.kind == CompressionKind::kInt8;
+    dense_.blocks[dense_.used++] = {bytes, is_int8 ? block.parameter : 0};
+    return {};
+  }
+
+  /// To be called last.
+  Status divide(float divisor) { return add_pending(divisor); }
+
+ private:
+  Status add_pending(float divisor) {
+    if (dense_.used == 0 && !dense_.begins && divisor == 1) return {};
+    dense_.divisor = divisor;
+    Status status = codec_.queue(dense_, stream_);
+    dense_.used = 0;
+    dense_.begins = false;
+    return status;
+  }
+
+  const DeviceCodec& codec_;
+  void* const stream_;
+  kernels::codec::AddDense dense_{};
+};
 
 /// `on_device` is where the gathered bytes at `host` lie on the device.
 Status decode(const DeviceCall& call, const std::vector<Blocks>& all, const std::uint8_t* host,
               const std::uint8_t* on_device, float divisor) {
   for (std::size_t at = 0; at < call.tensors.size(); ++at) {
-    const TensorView& data = call.tensors[at].data;
-    auto* const sums = static_cast<float*>(data.data);
-    Status status = call.codec.queue(kernels::codec::Clear{sums, data.count}, call.work.stream());
+    BlockSum sum(call, call.tensors[at].data);
     for (const EncodedBlock& block : all[at]) {
-      if (!status.ok() || block.bytes.empty()) continue;
-      status = add(call, block, {on_device + (block.bytes.data() - host), sums, data.count, 0, 0});
+      Status status = sum.add(block, on_device + (block.bytes.data() - host));
+      if (!status.ok()) return status;
     }
-    if (status.ok() && divisor != 1) {
-      status = call.codec.queue(kernels::codec::Divide{sums, data.count, divisor, false},
-                                call.work.stream());
-    }
+    Status status = sum.divide(divisor);
     if (!status.ok()) return status;
   }
   return {};

@@ -28,6 +28,7 @@ using Floats = std::vector<float>;
 struct Lost {};
 
 constexpr std::array<std::byte, 1> kImage{};
+constexpr int kRanks = 35;  // more than one kernel adds up
 
 class DeviceAllreduceTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -40,16 +41,16 @@ class DeviceAllreduceTest : public ::testing::TestWithParam<const char*> {
   Contributors contributors() {
     if (fails_) throw Lost{};
     if (then_fails_ != nullptr) ::setenv("CUDA_STAND_IN_FAIL", then_fails_, 1);
-    return {std::make_shared<const std::vector<WorkerId>>(2), 1};
+    return {std::make_shared<const std::vector<WorkerId>>(kRanks), 1};
   }
 
-  /// The calls of one of two ranks. The other has contributed nothing to a sum of halves, and the
-  /// same as this rank to an exchange.
+  /// The calls of one of kRanks ranks. The others have contributed nothing to a sum of halves, and
+  /// the same as this rank to an exchange.
   GradientCompressor::Collectives collectives() {
     return {[this](std::span<const TensorView>, ReduceOp) { return contributors(); },
             [this](std::span<const std::uint8_t> block) {
               Gathered<std::uint8_t> gathered;
-              for (int rank = 0; rank < 2; ++rank) {
+              for (int rank = 0; rank < kRanks; ++rank) {
                 gathered.values.insert(gathered.values.end(), block.begin(), block.end());
                 gathered.counts.push_back(block.size());
               }

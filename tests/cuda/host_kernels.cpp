@@ -107,7 +107,6 @@ void write_parts(const EncodeTopK& p) {
 
 void run_on_host(Kernel kernel, const void* parameters) {
   const auto& top_k = *static_cast<const EncodeTopK*>(parameters);
-  const auto& block = *static_cast<const AddBlock*>(parameters);
   switch (kernel) {
     case Kernel::kEncodeHalf:
       return run(*static_cast<const EncodeHalf*>(parameters));
@@ -143,12 +142,14 @@ void run_on_host(Kernel kernel, const void* parameters) {
       const auto& p = *static_cast<const Clear*>(parameters);
       return for_each(p.count, [&](std::uint64_t at) { clear(p, at); });
     }
-    case Kernel::kAddInt8:
-      return for_each(block.count, [&](std::uint64_t at) { add_int8(block, at); });
-    case Kernel::kAddWhole:
-      return for_each(block.count, [&](std::uint64_t at) { add_whole(block, at); });
-    case Kernel::kAddTopK:
-      return for_each(block.sent, [&](std::uint64_t at) { add_top_k(block, at); });
+    case Kernel::kAddDense: {
+      const auto& p = *static_cast<const AddDense*>(parameters);
+      return for_each(p.count, [&](std::uint64_t at) { add_dense(p, at); });
+    }
+    case Kernel::kAddTopK: {
+      const auto& p = *static_cast<const AddTopK*>(parameters);
+      return for_each(p.sent, [&](std::uint64_t at) { add_top_k(p, at); });
+    }
     case Kernel::kRescale: {
       const auto& p = *static_cast<const Rescale*>(parameters);
       return for_each(p.count, [&](std::uint64_t at) { rescale(p, at); });

@@ -1,6 +1,7 @@
 #include "cuda/stand_in_kernels.hpp"
 
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "collectives/kernels/device/codec/parameters.hpp"
@@ -78,11 +79,15 @@ void replace(Clear& p, Addresses& in) {
 void replace(Rescale& p, Addresses& in) {
   in(p.values, p.count * 4);
 }
-void replace(AddBlock& p, Addresses& in) {
+void replace(AddDense& p, Addresses& in) {
   in(p.sums, p.count * 4);
-  in(p.bytes, p.sent > 0    ? std::uint64_t{p.sent} * 8
-              : p.block > 0 ? blocks_of(p.count, p.block) * 4 + p.count
-                            : p.count * 4);
+  for (DenseBlock& one : std::span(p.blocks).first(p.used)) {
+    in(one.bytes, one.block > 0 ? blocks_of(p.count, one.block) * 4 + p.count : p.count * 4);
+  }
+}
+void replace(AddTopK& p, Addresses& in) {
+  in(p.sums, p.count * 4);
+  in(p.bytes, std::uint64_t{p.sent} * 8);
 }
 
 template <typename Parameters>
@@ -129,10 +134,10 @@ std::function<void()> work_of(const void* kernel, const void* parameters, const 
       return work_with<EncodeTopK>(which, parameters, inside);
     case Kernel::kClear:
       return work_with<Clear>(which, parameters, inside);
-    case Kernel::kAddInt8:
-    case Kernel::kAddWhole:
+    case Kernel::kAddDense:
+      return work_with<AddDense>(which, parameters, inside);
     case Kernel::kAddTopK:
-      return work_with<AddBlock>(which, parameters, inside);
+      return work_with<AddTopK>(which, parameters, inside);
     case Kernel::kRescale:
       return work_with<Rescale>(which, parameters, inside);
   }

@@ -20,7 +20,8 @@
 namespace elastic::codecs {
 namespace {
 
-using kernels::codec::AddBlock;
+using kernels::codec::AddDense;
+using kernels::codec::AddTopK;
 using testing::bits_of;
 using testing::drawn_values;
 using testing::Gpu;
@@ -136,9 +137,17 @@ void GradientCodec::compare_int8(std::mt19937& random, std::uint32_t block) {
   Floats sums = drawn_values(random, count, true);
   const GpuArray<float> on_device(*gpu_, sums);
   perform([&](void* stream) {
-    return codec_->add_int8(AddBlock{bytes.data(), on_device.data(), count, block, 0}, stream);
+    AddDense two{};
+    two.blocks[0] = two.blocks[1] = {bytes.data(), block};
+    two.sums = on_device.data();
+    two.count = count;
+    two.used = 2;
+    two.divisor = 3;
+    return codec_->queue(two, stream);
   });
   add_int8(right, block, sums);
+  add_int8(right, block, sums);
+  for (float& value : sums) value /= 3.0F;
   ASSERT_EQ(bits_of(on_device.read()), bits_of(sums));
 }
 
@@ -165,9 +174,8 @@ void GradientCodec::compare_top_k(std::mt19937& random, bool has_momentum) {
   Floats sums = drawn_values(random, count, true);
   const GpuArray<float> on_device(*gpu_, sums);
   perform([&](void* stream) {
-    return codec_->add_top_k(
-        AddBlock{bytes.data(), on_device.data(), count, 0, static_cast<std::uint32_t>(sent)},
-        stream);
+    return codec_->queue(
+        AddTopK{bytes.data(), on_device.data(), count, static_cast<std::uint32_t>(sent)}, stream);
   });
   ASSERT_TRUE(add_top_k(right, sums));
   ASSERT_EQ(bits_of(on_device.read()), bits_of(sums));

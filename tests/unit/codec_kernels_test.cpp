@@ -36,6 +36,17 @@ void launch(Kernel kernel, const Parameters& parameters) {
   run_on_host(kernel, &parameters);
 }
 
+void add_on_device(kernels::codec::DenseBlock block, bool begins, Floats& sums) {
+  kernels::codec::AddDense one{};
+  one.blocks[0] = block;
+  one.sums = sums.data();
+  one.count = sums.size();
+  one.used = 1;
+  one.divisor = 1;
+  one.begins = begins;
+  launch(Kernel::kAddDense, one);
+}
+
 /// gradient + kept, as the host stages it.
 Floats staged_on_host(const Floats& gradient, const Floats& kept) {
   Floats staged = kept;
@@ -126,8 +137,7 @@ TEST(CodecKernels, BlocksOfInt8AreThoseOfTheHost) {
     ASSERT_EQ(Bytes(device_bytes.begin() + 1, device_bytes.end()), bytes);
     ASSERT_EQ(bits_of(device_residual), bits_of(residual));
     Floats device_sums = sums;
-    launch(Kernel::kAddInt8, kernels::codec::AddBlock{device_bytes.data() + 1, device_sums.data(),
-                                                      values.size(), block, 0});
+    add_on_device({device_bytes.data() + 1, block}, false, device_sums);
     add_int8(bytes, block, sums);
     ASSERT_EQ(bits_of(device_sums), bits_of(sums));
   }
@@ -167,8 +177,8 @@ void compare_top_k(Floats values, Floats momentum, std::size_t sent, std::mt1993
   Floats device_sums = sums;
   ASSERT_TRUE(add_top_k(bytes, sums));
   launch(Kernel::kAddTopK,
-         kernels::codec::AddBlock{device_bytes.data() + 1, device_sums.data(), values.size(), 0,
-                                  static_cast<std::uint32_t>(sent)});
+         kernels::codec::AddTopK{device_bytes.data() + 1, device_sums.data(), values.size(),
+                                 static_cast<std::uint32_t>(sent)});
   ASSERT_EQ(bits_of(device_sums), bits_of(sums));
 }
 
@@ -222,10 +232,10 @@ TEST(CodecKernels, WholeTensorsStayAsTheyAre) {
   EXPECT_EQ(cleared, Floats(values.size()));
   EXPECT_EQ(momentum, Floats(values.size()));
   Floats sums(values.size(), -1);
-  launch(Kernel::kClear, kernels::codec::Clear{sums.data(), sums.size()});
-  launch(Kernel::kAddWhole,
-         kernels::codec::AddBlock{bytes.data() + 1, sums.data(), sums.size(), 0, 0});
+  add_on_device({bytes.data() + 1, 0}, true, sums);
   EXPECT_EQ(sums, values);
+  launch(Kernel::kClear, kernels::codec::Clear{sums.data(), sums.size()});
+  EXPECT_EQ(sums, Floats(values.size()));
 }
 
 }  // namespace

@@ -180,15 +180,11 @@ __global__ void elastic_clear(Clear p) {
   for_each(p.count, [&](std::uint64_t at) { clear(p, at); });
 }
 
-__global__ void elastic_add_int8(AddBlock p) {
-  for_each(p.count, [&](std::uint64_t at) { add_int8(p, at); });
+__global__ void elastic_add_dense(AddDense p) {
+  for_each(p.count, [&](std::uint64_t at) { add_dense(p, at); });
 }
 
-__global__ void elastic_add_whole(AddBlock p) {
-  for_each(p.count, [&](std::uint64_t at) { add_whole(p, at); });
-}
-
-__global__ void elastic_add_top_k(AddBlock p) {
+__global__ void elastic_add_top_k(AddTopK p) {
   for_each(p.sent, [&](std::uint64_t at) { add_top_k(p, at); });
 }
 

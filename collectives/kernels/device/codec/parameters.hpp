@@ -88,13 +88,30 @@ struct Rescale {
   float factor;
 };
 
-/// Adds an encoded block to `sums`.
-struct AddBlock {
+/// An encoded block that has all elements of a tensor.
+struct DenseBlock {
+  const std::uint8_t* bytes;
+  std::uint32_t block;  ///< of int8; 0: floats as they are
+};
+
+inline constexpr std::uint32_t kMostDenseBlocks = 32;
+
+/// sums = (sums + the blocks one after another) / divisor; 0 in place of sums where it begins them.
+struct AddDense {
+  DenseBlock blocks[kMostDenseBlocks];
+  float* sums;
+  std::uint64_t count;
+  std::uint32_t used;  ///< of the blocks
+  float divisor;
+  bool begins;
+};
+
+/// Adds an encoded block of top_k to `sums`.
+struct AddTopK {
   const std::uint8_t* bytes;
   float* sums;
   std::uint64_t count;  ///< of the sums
-  std::uint32_t block;  ///< of int8
-  std::uint32_t sent;   ///< of top_k
+  std::uint32_t sent;
 };
 
 inline constexpr std::uint32_t kThreads = 256;

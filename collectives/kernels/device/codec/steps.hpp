@@ -70,18 +70,25 @@ ELASTIC_HOST_DEVICE inline void encode_int8(const EncodeInt8& p, std::uint64_t a
   p.values[at] = sent.residual;
 }
 
-ELASTIC_HOST_DEVICE inline void add_int8(const AddBlock& p, std::uint64_t at) {
-  const float scale = load_float(p.bytes + 4 * (at / p.block));
-  const std::uint8_t step = p.bytes[4 * blocks_of(p.count, p.block) + at];
-  p.sums[at] = sum(p.sums[at], value_of(static_cast<std::int8_t>(step), scale));
+/// An element of a block of `count` elements.
+ELASTIC_HOST_DEVICE inline float element_at(const DenseBlock& from, std::uint64_t count,
+                                            std::uint64_t at) {
+  if (from.block == 0) return load_float(from.bytes + 4 * at);
+  const float scale = load_float(from.bytes + 4 * (at / from.block));
+  const std::uint8_t step = from.bytes[4 * blocks_of(count, from.block) + at];
+  return value_of(static_cast<std::int8_t>(step), scale);
 }
 
-ELASTIC_HOST_DEVICE inline void add_whole(const AddBlock& p, std::uint64_t at) {
-  p.sums[at] = sum(p.sums[at], load_float(p.bytes + 4 * at));
+ELASTIC_HOST_DEVICE inline void add_dense(const AddDense& p, std::uint64_t at) {
+  float value = p.begins ? 0.0F : p.sums[at];
+  for (std::uint32_t one = 0; one < p.used; ++one) {
+    value = sum(value, element_at(p.blocks[one], p.count, at));
+  }
+  p.sums[at] = p.divisor == 1 ? value : quotient(value, p.divisor);
 }
 
 /// `at` counts the sent elements. Their indices are ascending, so no two threads have the same.
-ELASTIC_HOST_DEVICE inline void add_top_k(const AddBlock& p, std::uint64_t at) {
+ELASTIC_HOST_DEVICE inline void add_top_k(const AddTopK& p, std::uint64_t at) {
   float& added_to = p.sums[load_word(p.bytes + 4 * at)];
   added_to = sum(added_to, load_float(p.bytes + 4 * (std::uint64_t{p.sent} + at)));
 }
