@@ -43,6 +43,7 @@ class Collectives:
         self.by_name()
         self.of_all_types()
         self.of_other_sizes()
+        self.compressed()
 
     def after_computing(self) -> None:
         tensor = torch.zeros(1 << 20, device=self.device)
@@ -88,6 +89,18 @@ class Collectives:
         part = elastic.reduce_scatter(torch.full((100,), self.own, device=self.device))
         expect(part.values.device == block.device, "a part on the device")
         expect((part.values == self.total).all(), "a part of a sum")
+
+    def compressed(self) -> None:
+        for form in ("f16", "int8", "top_k:0.1"):
+            here, on_host = elastic.GradientCompressor(form), elastic.GradientCompressor(form)
+            for step in range(3):
+                gradient = (torch.arange(1000, dtype=torch.float32) % 7) * self.own + step
+                tensor = gradient.clone().to(self.device)
+                here.allreduce("gradient", tensor)
+                on_host.allreduce("gradient", gradient)
+                expect((tensor.cpu() == gradient).all(), f"a sum by {form}")
+                kept = here.residual("gradient") == on_host.residual("gradient")
+                expect(kept.all(), f"a residual of {form}")
 
 
 def process_group(device: torch.device) -> None:
