@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "compression/block_sum.hpp"
 #include "compression/device_call.hpp"
 #include "compression/envelope.hpp"
 #include "compression/int8.hpp"
@@ -158,59 +159,11 @@ std::vector<Blocks> blocks_of(const DeviceCall& call, const Gathered<std::uint8_
   return all;
 }
 
-/// The sum of the blocks of a tensor. Blocks that have all elements are added by one kernel, until
-/// one of kTopK follows, which adds its elements by a kernel of its own.
-class BlockSum {
- public:
-  BlockSum(const DeviceCall& call, const TensorView& data)
-      : codec_(call.codec), stream_(call.work.stream()) {
-    dense_.sums = static_cast<float*>(data.data);
-    dense_.count = data.count;
-    dense_.begins = true;
-  }
-
-  /// `bytes` are those of the block, on the device.
-  Status add(const EncodedBlock& block, const std::uint8_t* bytes) {
-    if (block.kind == CompressionKind::kTopK) {
-      Status status = add_pending(1);
-      if (!status.ok()) return status;
-      return codec_.queue(
-          kernels::codec::AddTopK{bytes, dense_.sums, dense_.count,
-                                  static_cast<std::uint32_t>(block.bytes.size() / top_k_bytes(1))},
-          stream_);
-    }
-    if (dense_.used == kernels::codec::kMostDenseBlocks) {
-      Status status = add_pending(1);
-      if (!status.ok()) return status;
-    }
-    const bool is_int8 = block.kind == CompressionKind::kInt8;
-    dense_.blocks[dense_.used++] = {bytes, is_int8 ? block.parameter : 0};
-    return {};
-  }
-
-  /// To be called last.
-  Status divide(float divisor) { return add_pending(divisor); }
-
- private:
-  Status add_pending(float divisor) {
-    if (dense_.used == 0 && !dense_.begins && divisor == 1) return {};
-    dense_.divisor = divisor;
-    Status status = codec_.queue(dense_, stream_);
-    dense_.used = 0;
-    dense_.begins = false;
-    return status;
-  }
-
-  const DeviceCodec& codec_;
-  void* const stream_;
-  kernels::codec::AddDense dense_{};
-};
-
 /// `on_device` is where the gathered bytes at `host` lie on the device.
 Status decode(const DeviceCall& call, const std::vector<Blocks>& all, const std::uint8_t* host,
               const std::uint8_t* on_device, float divisor) {
   for (std::size_t at = 0; at < call.tensors.size(); ++at) {
-    BlockSum sum(call, call.tensors[at].data);
+    BlockSum sum(call.codec, call.tensors[at].data, call.work.stream());
     for (const EncodedBlock& block : all[at]) {
       Status status = sum.add(block, on_device + (block.bytes.data() - host));
       if (!status.ok()) return status;

@@ -112,7 +112,7 @@ class GradientCompressor::Impl {
       invalid("a CUDA stream was given, and no tensor on a CUDA device: leave the stream out");
     }
     for (const NamedTensor& tensor : tensors) {
-      if (devices_ && devices_->residuals().find(tensor.name) != nullptr) {
+      if (!tensor.whole && devices_ && devices_->residuals().find(tensor.name) != nullptr) {
         invalid_move(tensor.name, "in host memory", "on a CUDA device");
       }
     }
@@ -141,7 +141,7 @@ class GradientCompressor::Impl {
     codecs::DeviceCodec* const codec = devices_->codec_of(tensors, stream);
     if (codec == nullptr) return allreduce_by_host(tensors, op, stream, traffic);
     for (const NamedTensor& tensor : tensors) {
-      if (residuals.find(tensor.name) != nullptr) {
+      if (!tensor.whole && residuals.find(tensor.name) != nullptr) {
         invalid_move(tensor.name, "on a CUDA device", "in host memory");
       }
     }
