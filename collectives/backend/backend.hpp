@@ -63,6 +63,10 @@ struct Call {
   /// For the call of a group: the fingerprint that its ranks compare among themselves.
   /// `fingerprint` is the same on all ranks.
   transport::Fingerprint group_fingerprint;
+  /// kReduceScatter, kAllgather: of several tensors as one unit, each as this rank gave it, without
+  /// an offset. `sections` has the one tensor that they make up (plan::GroupSlots,
+  /// plan::GroupBlock).
+  std::vector<Section> grouped;
   std::vector<int> donors;     ///< kTransfer: ranks that have the data
   std::vector<int> receivers;  ///< kTransfer: ranks that lack it
   std::string error;           ///< this rank's text for the error if the calls do not match;

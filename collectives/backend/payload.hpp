@@ -98,7 +98,9 @@ struct OnDevice {
 /// when all ranks have theirs, so no other rank needs it. Payload::data is unspecified.
 struct ResultOnDevice {
   std::shared_ptr<DeviceResult> result;    ///< null: it was delivered
-  std::vector<std::uint64_t> counts = {};  ///< as Blocks::counts
+  /// As Blocks::counts. Of a grouped allgather the elements of each rank's block of each tensor,
+  /// those of rank 0 first.
+  std::vector<std::uint64_t> counts = {};
   bool complete = false;  ///< of a call that failed: the result is there all the same
 };
 

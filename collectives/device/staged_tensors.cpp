@@ -178,6 +178,10 @@ Status StagedTensors::fetch() {
 }
 
 Status StagedTensors::send_back(std::size_t bytes) {
+  return send_back(std::vector<std::size_t>(tensors_.size(), bytes));
+}
+
+Status StagedTensors::send_back(const std::vector<std::size_t>& bytes) {
   if (back_) return *back_;
   const CurrentContext here = device_->enter();
   void* const via = device_->to_device();
@@ -239,9 +243,10 @@ Status StagedTensors::queue_inputs(void* via) {
   return {};
 }
 
-Status StagedTensors::queue_results(void* via, std::size_t at_most) {
-  for (const StagedTensor& tensor : tensors_) {
-    const std::size_t bytes = std::min(staged_bytes(tensor.given_output), at_most);
+Status StagedTensors::queue_results(void* via, const std::vector<std::size_t>& at_most) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const StagedTensor& tensor = tensors_[i];
+    const std::size_t bytes = std::min(staged_bytes(tensor.given_output), at_most[i]);
     if (bytes == 0) continue;
     unfinished_ = via;
     Status status = device_->outcome(

@@ -96,6 +96,8 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   /// Begins to copy the results, of each at most the first `bytes`, to the tensors. A failure
   /// leaves the tensors undefined.
   Status send_back(std::size_t bytes = std::numeric_limits<std::size_t>::max());
+  /// The same with a number of bytes for each tensor.
+  Status send_back(const std::vector<std::size_t>& bytes);
   /// The stream over which results are on their way to the tensors; null if there are none.
   void* way_back() const { return unfinished_.value_or(nullptr); }
   /// Waits until the results are in the tensors.
@@ -114,7 +116,7 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   Status make_event();
   Status take_block();
   Status queue_inputs(void* via);
-  Status queue_results(void* via, std::size_t bytes);
+  Status queue_results(void* via, const std::vector<std::size_t>& bytes);
   Status record(void* stream);
   Status wait_for_event();
   Status wait_behind(void* stream);

@@ -61,6 +61,11 @@ bool reduces(std::size_t kind) {
 bool has_root(std::size_t kind) {
   return kind == kBroadcast || kind == kGather || kind == kScatter || kind == kReduce;
 }
+bool is_grouped(const Fingerprint& fingerprint) {
+  const std::size_t kind = fingerprint.call();
+  return (kind == kAllgather || kind == kReduceScatter) &&
+         (fingerprint.redop & Fingerprint::kGrouped) != 0;
+}
 /// Whether the fingerprint has no number of elements.
 bool may_differ_in_count(const Fingerprint& fingerprint) {
   const std::size_t kind = fingerprint.call();
@@ -115,6 +120,7 @@ std::string describe_kind(std::uint8_t kind) {
 std::string describe_kind(const Fingerprint& fingerprint) {
   const std::size_t kind = fingerprint.call();
   if (kind == kScan && fingerprint.detail == Fingerprint::kExclusive) return "exscan";
+  if (is_grouped(fingerprint)) return "grouped_" + describe_kind(fingerprint.kind);
   if (kind == kAllgather && !gathered_call(fingerprint.detail).empty()) {
     return std::string(gathered_call(fingerprint.detail));
   }
@@ -146,11 +152,18 @@ std::string describe(const Fingerprint& fingerprint) {
            by;
   }
   if (kind == kBarrier) return text + by;
-  if (kind == kAllgather && !gathered_call(fingerprint.detail).empty()) return text + by;
-  if (fingerprint.tensors > 1) {
+  const bool grouped = is_grouped(fingerprint);
+  if (kind == kAllgather && !grouped && !gathered_call(fingerprint.detail).empty()) {
+    return text + by;
+  }
+  if (fingerprint.tensors > 1 || grouped) {
     text += " of " + std::to_string(fingerprint.tensors) +
-            (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +
-            std::to_string(fingerprint.count) + " elements";
+            (fingerprint.tensors == kManyTensors ? " or more tensors"
+             : fingerprint.tensors == 1          ? " tensor"
+                                                 : " tensors");
+    if (!may_differ_in_count(fingerprint)) {
+      text += ", " + std::to_string(fingerprint.count) + " elements";
+    }
   } else if (may_differ_in_count(fingerprint)) {
     text += " of " + named(kDTypeNames, fingerprint.dtype);
   } else {
@@ -163,7 +176,8 @@ std::string describe(const Fingerprint& fingerprint) {
             describe_root(fingerprint.detail);
   }
   constexpr unsigned kCast = Fingerprint::kCast;
-  if (reduces(kind)) text += ", " + named(kReduceOpNames, fingerprint.redop & ~kCast);
+  constexpr unsigned kMarks = kCast | Fingerprint::kGrouped;
+  if (reduces(kind)) text += ", " + named(kReduceOpNames, fingerprint.redop & ~kMarks);
   if (reduces(kind) && (fingerprint.redop & kCast) != 0) text += ", cast";
   if (is_scaled(fingerprint)) text += ", scaled";
   return text + by;

@@ -16,7 +16,7 @@ struct Fingerprint {
   std::uint8_t kind = 0;     ///< collectives::Kind or OwnCall; above kKindBits the backend
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
   std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kCast where tensors travel as halves; of
-                             ///< an alltoall kRagged or 0
+                             ///< an alltoall kRagged or 0; with kGrouped
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
   std::uint32_t detail = 0;  ///< root; hash of a group's shapes, of factors, of the row of blocks;
                              ///< of a scan kExclusive or 0
@@ -28,6 +28,9 @@ struct Fingerprint {
   static constexpr std::uint8_t kCast = 0x80;
   /// In `redop` of an alltoall: the blocks may have different sizes.
   static constexpr std::uint8_t kRagged = 0x40;
+  /// In `redop` of a reduce_scatter and an allgather: of several tensors as one unit. `detail` is
+  /// the hash of their shapes, of an allgather that of their dtypes.
+  static constexpr std::uint8_t kGrouped = 0x20;
   /// In `detail` of a scan: without the rank's own contribution.
   static constexpr std::uint32_t kExclusive = 1;
   /// In `detail`: the root is named as a worker, whose rank in the view follows, or of whose id the

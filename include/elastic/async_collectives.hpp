@@ -10,6 +10,7 @@
 
 #include "elastic/detail/export.hpp"
 #include "elastic/detail/ranges.hpp"
+#include "elastic/grouped_results.hpp"
 #include "elastic/results.hpp"
 #include "elastic/root.hpp"
 #include "elastic/types.hpp"
@@ -89,6 +90,12 @@ class ELASTIC_API AsyncCollectives {
   [[nodiscard]] Pending<ScatteredPart> reduce_scatter_async(ConstTensorView data, TensorView out,
                                                             ReduceOp op = ReduceOp::kSum,
                                                             CudaStream stream = {});
+  [[nodiscard]] Pending<ScatteredTensors> grouped_reduce_scatter_async(
+      std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+      ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+  [[nodiscard]] Pending<GatheredTensors> grouped_allgather_async(
+      std::span<const ConstTensorView> blocks, std::span<const TensorView> outputs,
+      CudaStream stream = {});
   [[nodiscard]] Pending<GatheredBlocks> alltoall_async(const BlocksView& blocks, TensorView out,
                                                        CudaStream stream = {});
   [[nodiscard]] Pending<GatheredBlocks> gather_async(ConstTensorView block, TensorView out,

@@ -13,6 +13,7 @@
 #include "elastic/detail/export.hpp"
 #include "elastic/detail/ranges.hpp"
 #include "elastic/error.hpp"
+#include "elastic/grouped_results.hpp"
 #include "elastic/results.hpp"
 #include "elastic/root.hpp"
 #include "elastic/scale.hpp"
@@ -301,6 +302,34 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   ///   has no room in `out`.
   ScatteredPart reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op = ReduceOp::kSum,
                                CudaStream stream = {});
+
+  /// Reduce_scatters several tensors, all of one dtype, as one unit: after a failure either all
+  /// outputs hold parts of sums over the same contributors or none does. Tensor i goes from
+  /// `inputs[i]` to `outputs[i]` as in a `reduce_scatter` into a tensor: each is cut into parts of
+  /// its own, and each output needs room for the largest part of its tensor. An input may overlap
+  /// outputs; outputs do not overlap each other. Costs one call, and a copy of the tensors.
+  /// `stream` is for tensors on a CUDA device.
+  /// \returns count and offset of this member's part of each tensor, and the contributors.
+  /// \throws Error as `reduce_scatter` into a tensor, naming the index of the tensor; if one part
+  ///   has no room, all outputs of this member are as they were. Also kInvalidArgument if there are
+  ///   not as many outputs as inputs, or their dtypes differ; kMismatch, on all members, if they
+  ///   give other numbers of tensors, or other shapes.
+  ScatteredTensors grouped_reduce_scatter(std::span<const ConstTensorView> inputs,
+                                          std::span<const TensorView> outputs,
+                                          ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+
+  /// Gathers the blocks of several tensors, of any dtypes, as one unit: after a failure either all
+  /// outputs hold the blocks of the same contributors or none does. Block i goes from `blocks[i]`
+  /// to `outputs[i]` of all members as in an `allgather` into a tensor: members may give blocks of
+  /// different counts. A block may overlap outputs; outputs do not overlap each other. Costs one
+  /// call, and a copy of the blocks. `stream` is for tensors on a CUDA device.
+  /// \returns how many elements each contributor gave to each tensor, and the contributors.
+  /// \throws Error as `allgather` into a tensor, naming the index of the tensor; if the blocks of
+  ///   one tensor have no room, all outputs of this member are as they were. Also kInvalidArgument
+  ///   if there are not as many outputs as blocks; kMismatch, on all members, if they give other
+  ///   numbers of tensors, or other dtypes.
+  GatheredTensors grouped_allgather(std::span<const ConstTensorView> blocks,
+                                    std::span<const TensorView> outputs, CudaStream stream = {});
 
   /// Gives each member a block, and gets one from each, in rank order. With `counts` the blocks may
   /// differ in size, and all members give counts; without, all blocks have the same size, the same

@@ -24,6 +24,8 @@ Pending<Result> queued(runtime::CallScope& scope, const char* name, Call call) {
 }
 
 using Row = std::vector<std::size_t>;
+using Inputs = std::vector<ConstTensorView>;
+using Outputs = std::vector<TensorView>;
 
 }  // namespace
 
@@ -66,6 +68,25 @@ Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(ConstTensorView da
                                [&its = blocking(), data, out, op, stream] {
                                  return its.reduce_scatter(data, out, op, stream);
                                });
+}
+
+Pending<ScatteredTensors> AsyncCollectives::grouped_reduce_scatter_async(
+    std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs, ReduceOp op,
+    CudaStream stream) {
+  return queued<ScatteredTensors>(*scope(), "grouped_reduce_scatter_async",
+                                  [&its = blocking(), from = Inputs(inputs.begin(), inputs.end()),
+                                   to = Outputs(outputs.begin(), outputs.end()), op, stream] {
+                                    return its.grouped_reduce_scatter(from, to, op, stream);
+                                  });
+}
+
+Pending<GatheredTensors> AsyncCollectives::grouped_allgather_async(
+    std::span<const ConstTensorView> blocks, std::span<const TensorView> outputs,
+    CudaStream stream) {
+  return queued<GatheredTensors>(*scope(), "grouped_allgather_async",
+                                 [&its = blocking(), from = Inputs(blocks.begin(), blocks.end()),
+                                  to = Outputs(outputs.begin(), outputs.end()),
+                                  stream] { return its.grouped_allgather(from, to, stream); });
 }
 
 Pending<GatheredBlocks> AsyncCollectives::alltoall_async(const BlocksView& blocks, TensorView out,

@@ -108,6 +108,18 @@ ScatteredPart Collectives::reduce_scatter(ConstTensorView data, TensorView out, 
   return scope()->collectives().reduce_scatter(data, out, op, stream);
 }
 
+ScatteredTensors Collectives::grouped_reduce_scatter(std::span<const ConstTensorView> inputs,
+                                                     std::span<const TensorView> outputs,
+                                                     ReduceOp op, CudaStream stream) {
+  return scope()->collectives().grouped().reduce_scatter(inputs, outputs, op, stream);
+}
+
+GatheredTensors Collectives::grouped_allgather(std::span<const ConstTensorView> blocks,
+                                               std::span<const TensorView> outputs,
+                                               CudaStream stream) {
+  return scope()->collectives().grouped().allgather(blocks, outputs, stream);
+}
+
 Contributors Collectives::alltoall(const BlocksView& blocks, const TakeGathered& take,
                                    CudaStream stream) {
   return scope()->collectives().alltoall(blocks, take, stream);

@@ -14,6 +14,7 @@
 #include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 #include "elastic/context.hpp"
+#include "runtime/grouped_collectives.hpp"
 #include "runtime/operation_runner.hpp"
 
 namespace elastic::runtime {
@@ -56,6 +57,9 @@ class Collectives {
   /// `call` is its name in messages.
   Contributors scan(const char* call, const ConstTensorView& in, const TensorView& out, ReduceOp op,
                     bool exclusive, CudaStream stream);
+
+  /// Those of several tensors.
+  GroupedCollectives grouped() { return {devices_, runner_}; }
 
  private:
   /// The memory of one call: the tensors themselves, or host memory for tensors on a device.

@@ -70,7 +70,8 @@ void world_by_nccl(int ranks, const std::string& meanwhile) {
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
   const std::string said = device_world(ranks, environment, /*exact=*/true);
-  for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters"}) {
+  for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters",
+                                  "grouped_allgathers", "grouped_reduce_scatters"}) {
     EXPECT_THAT(said, HasSubstr(by_nccl_from_now_on(calls)));
   }
 }

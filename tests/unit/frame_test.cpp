@@ -123,6 +123,12 @@ TEST(Fingerprint, SaysWhatWasCalled) {
             "allreduce of 255 or more tensors, 4810 elements, average");
   EXPECT_EQ(describe({3, 1, 0, 1, 0, 0}), "allgather of bf16");
   EXPECT_EQ(describe({4, 3, 2, 1, 0, 8}), "reduce_scatter of 8 f64, min");
+  EXPECT_EQ(describe({4, 3, Fingerprint::kGrouped | 2, 5, 77, 8}),
+            "grouped_reduce_scatter of 5 tensors, 8 elements, min");
+  EXPECT_EQ(describe({4, 3, Fingerprint::kGrouped, 1, 77, 8}),
+            "grouped_reduce_scatter of 1 tensor, 8 elements, sum");
+  EXPECT_EQ(describe({3, 3, Fingerprint::kGrouped, 255, 77, 0}),
+            "grouped_allgather of 255 or more tensors");
   EXPECT_EQ(describe({1, 0, 0x81, 1, 77, 8}), "allreduce of 8 f16, average, cast");
   EXPECT_EQ(describe({11, 2, 0, 1, 0, 4}), "alltoall of 4 f32 for each rank");
   EXPECT_EQ(describe({11, 2, Fingerprint::kRagged, 1, 99, 0}), "alltoall of f32");

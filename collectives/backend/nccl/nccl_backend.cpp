@@ -20,6 +20,7 @@
 #include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/readiness.hpp"
 #include "collectives/backend/nccl/verdict.hpp"
+#include "collectives/plan/group_block.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {
@@ -83,9 +84,13 @@ class NcclBackend final : public Backend {
   Status prepare_work(const Call& call, Part& part, const Payload& payload,
                       std::shared_ptr<Communicator> communicator,
                       device::BlockPool::Block registered) const;
+  Result<std::vector<std::uint64_t>> exchange(LaneOperation& operation,
+                                              const std::vector<std::uint64_t>& mine);
   Result<std::vector<std::uint64_t>> share_counts(LaneOperation& operation);
+  Result<std::vector<std::uint64_t>> share_grouped_counts(LaneOperation& operation);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
-  Result<bool> conclude(Verdict& verdict, bool succeeded, Kind kind, Part& part, Payload& payload);
+  Result<bool> conclude(Verdict& verdict, bool succeeded, const Call& call, Part& part,
+                        Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
   transport::OpTag next_tag(LaneOperation& operation) const {
@@ -95,7 +100,7 @@ class NcclBackend final : public Backend {
   ModuleView view_;
   const NcclServices services_;
   const std::shared_ptr<ViewCommunicator> shared_;
-  std::set<Kind> told_;  // kinds of calls whose use of NCCL was logged
+  std::set<std::string> told_;  // calls whose use of NCCL was logged
   Registrations registrations_;
 };
 
@@ -164,7 +169,8 @@ Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
 Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& part,
                                              const Payload& payload,
                                              std::shared_ptr<Communicator> communicator) {
-  auto counts = share_counts(operation);
+  auto counts =
+      is_grouped_call(operation.call) ? share_grouped_counts(operation) : share_counts(operation);
   if (!counts.ok()) return counts.status();
   part.counts = std::move(counts).value();
   const Status own = prepare_work(operation.call, part, payload, std::move(communicator), {});
@@ -220,19 +226,48 @@ Result<SharedDevice::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std:
   }
 }
 
+/// \returns the numbers of all ranks, those of rank 0 first. All ranks give as many.
+Result<std::vector<std::uint64_t>> NcclBackend::exchange(LaneOperation& operation,
+                                                          const std::vector<std::uint64_t>& mine) {
+  Payload said;
+  said.data.resize(mine.size() * sizeof mine.front());
+  std::memcpy(said.data.data(), mine.data(), said.data.size());
+  if (Status status = allgather(view_, operation, said); !status.ok()) return status;
+  std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(size()));
+  std::memcpy(all.data(), said.data.data(), all.size() * sizeof all.front());
+  return all;
+}
+
 /// For an allgather: exchanges the number of elements of each rank.
 Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& operation) {
   const Section& block = operation.call.sections.front();
-  const std::uint64_t mine = block.count;
-  Payload said;
-  said.data.resize(sizeof mine);
-  std::memcpy(said.data.data(), &mine, sizeof mine);
-  if (Status status = allgather(view_, operation, said); !status.ok()) return status;
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(size()));
-  std::memcpy(counts.data(), said.data.data(), counts.size() * sizeof mine);
-  if (const auto total = gathered_bytes("allgather", counts, size_of(block.dtype)); !total.ok()) {
-    return total.status();
+  auto counts = exchange(operation, {block.count});
+  if (!counts.ok()) return counts;
+  const auto total = gathered_bytes("allgather", counts.value(), size_of(block.dtype));
+  if (!total.ok()) return total.status();
+  return counts;
+}
+
+/// The same for each tensor of a grouped allgather.
+Result<std::vector<std::uint64_t>> NcclBackend::share_grouped_counts(LaneOperation& operation) {
+  const std::vector<Section>& tensors = operation.call.grouped;
+  std::vector<std::uint64_t> mine;
+  for (const Section& tensor : tensors) mine.push_back(tensor.count);
+  auto counts = exchange(operation, mine);
+  if (!counts.ok()) return counts;
+  std::vector<std::uint64_t> blocks;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(size()); ++rank) {
+    std::vector<std::size_t> bytes;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::uint64_t count = counts.value()[rank * tensors.size() + i];
+      const auto fits = gathered_bytes("grouped_allgather", {count}, size_of(tensors[i].dtype));
+      if (!fits.ok()) return fits.status();
+      bytes.push_back(fits.value());
+    }
+    blocks.push_back(plan::GroupBlock(bytes).bytes());
   }
+  const auto total = gathered_bytes("grouped_allgather", blocks, 1);
+  if (!total.ok()) return total.status();
   return counts;
 }
 
@@ -255,11 +290,11 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload&
     if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
   if (!links.ok()) return links;
-  return conclude(verdict, own.ok(), operation.call.kind, part, payload);
+  return conclude(verdict, own.ok(), operation.call, part, payload);
 }
 
 /// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
-Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, Kind kind, Part& part,
+Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call& call, Part& part,
                                    Payload& payload) {
   const Result<bool> all = verdict.all(succeeded);
   if (!all.ok()) {
@@ -276,9 +311,9 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, Kind kind, 
     if (!stopped.ok()) return stopped;
     return false;
   }
-  if (told_.insert(kind).second) {
+  if (told_.insert(plural(call)).second) {
     log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
-              view_.generation, plural(kind));
+              view_.generation, plural(call));
   }
   payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts)};
   return true;

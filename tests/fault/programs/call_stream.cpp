@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fault/programs/digits.hpp"
+#include "fault/programs/grouped_calls.hpp"
 #include "fault/programs/sparse_calls.hpp"
 #include "fault/programs/step_report.hpp"
 
@@ -20,11 +21,13 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::array kKinds{"allreduce",      "named",        "broadcast",   "allgather",
-                            "reduce_scatter", "alltoall",     "gather",      "scatter",
-                            "reduce",         "scan",         "queued",      "named_kinds",
-                            "adasum",         "step_group",   "join",        "hierarchical_adasum",
-                            "sparse",         "sparse_dense", "sparse_async"};
+constexpr std::array kKinds{
+    "allreduce",        "named",        "broadcast",    "allgather",
+    "reduce_scatter",   "alltoall",     "gather",       "scatter",
+    "reduce",           "scan",         "queued",       "named_kinds",
+    "adasum",           "step_group",   "join",         "hierarchical_adasum",
+    "sparse",           "sparse_dense", "sparse_async", "grouped_reduce_scatter",
+    "grouped_allgather"};
 constexpr std::size_t kNamedTensors = 4;
 /// As many as `digit` has.
 constexpr std::size_t kSlots = 18;
@@ -104,7 +107,15 @@ CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "hierarchical_adasum") return hierarchical_adasum();
   if (kind == "join") return join();
   if (kind.starts_with("sparse")) return sparse(kind);
+  if (kind.starts_with("grouped")) return grouped(kind);
   throw std::invalid_argument("unknown kind " + kind);
+}
+
+CallStream::Outcome CallStream::grouped(const std::string& kind) const {
+  const GroupedOutcome outcome = kind == "grouped_allgather"
+                                     ? gather_groups(arguments_.elements, slot_)
+                                     : scatter_groups(arguments_.elements, slot_);
+  return {outcome.sums, outcome.who};
 }
 
 CallStream::Outcome CallStream::allreduce() {

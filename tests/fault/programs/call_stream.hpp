@@ -52,6 +52,7 @@ class CallStream {
   Outcome adasum();
   Outcome hierarchical_adasum();
   Outcome join();
+  Outcome grouped(const std::string& kind) const;
   Outcome sparse(const std::string& kind) const;
 
   const Arguments arguments_;

@@ -20,6 +20,7 @@
 #include <elastic/training.hpp>
 
 #include "integration/programs/check_program.hpp"
+#include "integration/programs/grouped_check.hpp"
 #include "integration/programs/location_check.hpp"
 #include "integration/programs/small_numbers.hpp"
 #include "integration/programs/sparse_check.hpp"
@@ -73,6 +74,7 @@ class Checks {
     broadcast();
     allgather();
     reduce_scatter();
+    elastic::testing::GroupedCheck(rank_, size_).run(hash_);
     alltoall();
     gather_and_scatter();
     reduce();

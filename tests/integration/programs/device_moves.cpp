@@ -19,6 +19,7 @@
 #include "integration/programs/check_program.hpp"
 #include "integration/programs/device_contribution.hpp"
 #include "integration/programs/device_rank.hpp"
+#include "integration/programs/grouped_moves.hpp"
 
 namespace {
 
@@ -402,5 +403,8 @@ class Moves : DeviceRank {
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) fail("usage: device_moves LOG_FOLDER [exact]");
   elastic::testing::exact = argc == 3;
-  return elastic::testing::on_a_device([&](int device) { Moves(argv[1], device).run(); });
+  return elastic::testing::on_a_device([&](int device) {
+    elastic::testing::GroupedMoves(argv[1], device).run();
+    Moves(argv[1], device).run();
+  });
 }

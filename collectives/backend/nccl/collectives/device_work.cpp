@@ -45,8 +45,10 @@ Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
   return status.ok() ? communicator().check() : status;
 }
 
-Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor) {
-  auto made = BucketResult::make(device(), stream_, tensors, divisor, std::move(where_.registered));
+Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor,
+                               std::size_t bytes) {
+  auto made =
+      BucketResult::make(device(), stream_, tensors, divisor, std::move(where_.registered), bytes);
   if (!made.ok()) return made.status();
   result_ = std::move(made).value();
   return {};

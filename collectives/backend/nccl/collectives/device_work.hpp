@@ -58,8 +58,9 @@ class DeviceWork {
 
   /// Allocates the result by `make_result`, and any other memory that the work needs.
   virtual Status allocate() = 0;
-  /// Makes the bucket for the result, with the tensors at their offsets.
-  Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor);
+  /// Makes the bucket for the result, with the tensors at their offsets, and at least `bytes`.
+  Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor,
+                     std::size_t bytes = 0);
   /// The amount of work, for the time limit.
   virtual std::size_t bytes() const { return result_->bytes(); }
   /// Queues the work on the stream. Called within CudaDevice::enter.

@@ -1,5 +1,6 @@
 #include "collectives/backend/nccl/memory/bucket_result.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace elastic::collectives::nccl {
@@ -8,12 +9,11 @@ std::size_t extent(std::span<const DeviceTensor> tensors) {
   return tensors.empty() ? 0 : tensors.back().end();
 }
 
-Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedDevice> device,
-                                                         void* stream,
-                                                         std::span<const DeviceTensor> tensors,
-                                                         std::uint32_t divisor,
-                                                         device::BlockPool::Block memory) {
-  std::shared_ptr<BucketResult> made(new BucketResult(std::move(device), stream, tensors, divisor));
+Result<std::shared_ptr<BucketResult>> BucketResult::make(
+    std::shared_ptr<SharedDevice> device, void* stream, std::span<const DeviceTensor> tensors,
+    std::uint32_t divisor, device::BlockPool::Block memory, std::size_t bytes) {
+  std::shared_ptr<BucketResult> made(
+      new BucketResult(std::move(device), stream, tensors, divisor, bytes));
   if (memory.data() != nullptr) {
     made->memory_ = std::move(memory);
     made->is_registered_ = true;
@@ -26,12 +26,13 @@ Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedD
 }
 
 BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
-                           std::span<const DeviceTensor> tensors, std::uint32_t divisor)
+                           std::span<const DeviceTensor> tensors, std::uint32_t divisor,
+                           std::size_t bytes)
     : device_(std::move(device)),
       stream_(stream),
       tensors_(tensors.begin(), tensors.end()),
       divisor_(divisor),
-      bytes_(extent(tensors)) {}
+      bytes_(std::max(extent(tensors), bytes)) {}
 
 Result<void*> BucketResult::begin_unpack() {
   const Result<void*> via = device_->way_back();

@@ -22,12 +22,11 @@ class BucketResult : public DeviceResult {
   /// `stream` is the lane's stream on the device; the result is there when the stream's work is
   /// done. It is copied to the outputs over SharedDevice::way_back, so that the lane's next
   /// collective need not wait for that. `memory`: registered memory for the bucket; if empty, the
-  /// bucket borrows some from `device`.
-  static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
-                                                    void* stream,
-                                                    std::span<const DeviceTensor> tensors,
-                                                    std::uint32_t divisor,
-                                                    device::BlockPool::Block memory = {});
+  /// bucket borrows some from `device`. `bytes`: of the bucket, if it is longer than the tensors at
+  /// their offsets.
+  static Result<std::shared_ptr<BucketResult>> make(
+      std::shared_ptr<SharedDevice> device, void* stream, std::span<const DeviceTensor> tensors,
+      std::uint32_t divisor, device::BlockPool::Block memory = {}, std::size_t bytes = 0);
 
   Result<void*> begin_unpack() override;
 
@@ -37,7 +36,7 @@ class BucketResult : public DeviceResult {
 
  private:
   BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
-               std::span<const DeviceTensor> tensors, std::uint32_t divisor);
+               std::span<const DeviceTensor> tensors, std::uint32_t divisor, std::size_t bytes);
 
   const std::shared_ptr<SharedDevice> device_;
   void* const stream_;

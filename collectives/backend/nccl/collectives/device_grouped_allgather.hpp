@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/backend/nccl/collectives/device_work.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// An allgather of several tensors as one unit. This rank's blocks are copied to its place in the
+/// result, in the layout of plan::GroupBlock, and NCCL gathers these: one call for any number of
+/// tensors, and in the layout that the result has in host memory. The copy is a small part of the
+/// one that takes the result to the outputs.
+class DeviceGroupedAllgather final : public DeviceWork {
+ public:
+  /// `counts`: elements of each rank's block of each tensor, those of rank 0 first.
+  DeviceGroupedAllgather(Where where, std::span<const DeviceTensor> tensors,
+                         std::span<const std::uint64_t> counts, int rank);
+
+ private:
+  /// The blocks of one rank in the result.
+  struct RankBlock {
+    std::size_t offset = 0;  ///< in bytes
+    std::size_t bytes = 0;
+    std::vector<DeviceTensor> tensors;  ///< those with elements
+  };
+
+  Status allocate() override;
+  Status launch(TimePoint until, const Meanwhile& meanwhile) override;
+  Status fill_own_block();
+  Status gather(TimePoint until, const Meanwhile& meanwhile);
+  void lay_out(std::span<const DeviceTensor> tensors, std::span<const std::uint64_t> counts);
+
+  const std::size_t rank_;
+  std::vector<std::uint64_t> own_counts_;  // in front of this rank's block; copied by the stream
+  std::vector<RankBlock> blocks_;          // by rank
+};
+
+}  // namespace elastic::collectives::nccl
