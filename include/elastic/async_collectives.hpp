@@ -35,11 +35,12 @@ class Collectives;
 ///
 /// **With a name** they may be submitted in any order and from any thread, as
 /// Collectives::allreduce_async, whose rules hold. All of them share one sequence of operations
-/// with the named allreduces. Only allreduces are fused. Their tensors are in host memory. A root
-/// that is given as a rank is the worker that has it in the view in which the call runs; if that
-/// one dies, the call runs again with the worker that has the rank then. A function that takes a
-/// result (TakeGathered, TakeScattered) is called on a thread of the library: it should be short,
-/// and an exception from it makes this worker leave the job.
+/// with the named allreduces. Only allreduces are fused. Their tensors are in host memory, but for
+/// calls with a `stream`, whose tensors may be on a CUDA device. A root that is given as a rank is
+/// the worker that has it in the view in which the call runs; if that one dies, the call runs again
+/// with the worker that has the rank then. A function that takes a result (TakeGathered,
+/// TakeScattered) is called on a thread of the library: it should be short, and an exception from
+/// it makes this worker leave the job.
 class ELASTIC_API AsyncCollectives {
  public:
   /// Receives the result of an allgather, alltoall or gather: all blocks, and the elements of each
@@ -155,20 +156,24 @@ class ELASTIC_API AsyncCollectives {
   /// Start the call of the same name without `_async` under a name.
   /// \returns the operation under way.
   /// \throws Error kInvalidArgument: a name that is empty or still under way here, a tensor that a
-  ///   collective refuses, or one on a device; kNotInitialized as above.
+  ///   collective refuses, or one on a device where the call has no `stream`; kNotInitialized as
+  ///   above.
   /// \{
   [[nodiscard]] Work allreduce_async(std::string_view name, ConstTensorView in, TensorView out,
                                      ReduceOp op = ReduceOp::kSum);
-  [[nodiscard]] Work broadcast_async(std::string_view name, TensorView data, Root root);
+  [[nodiscard]] Work broadcast_async(std::string_view name, TensorView data, Root root,
+                                     CudaStream stream = {});
   [[nodiscard]] Work allgather_async(std::string_view name, ConstTensorView block,
                                      TakeGathered take, std::span<const std::size_t> row = {});
   [[nodiscard]] Pending<GatheredBlocks> allgather_async(std::string_view name,
-                                                        ConstTensorView block, TensorView out);
+                                                        ConstTensorView block, TensorView out,
+                                                        CudaStream stream = {});
   [[nodiscard]] Work reduce_scatter_async(std::string_view name, ConstTensorView data, ReduceOp op,
                                           TakeScattered take);
   [[nodiscard]] Pending<ScatteredPart> reduce_scatter_async(std::string_view name,
                                                             ConstTensorView data, TensorView out,
-                                                            ReduceOp op = ReduceOp::kSum);
+                                                            ReduceOp op = ReduceOp::kSum,
+                                                            CudaStream stream = {});
   [[nodiscard]] Work alltoall_async(std::string_view name, const BlocksView& blocks,
                                     TakeGathered take);
   [[nodiscard]] Pending<GatheredBlocks> alltoall_async(std::string_view name,

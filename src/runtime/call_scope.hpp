@@ -11,6 +11,7 @@
 #include "elastic/collectives.hpp"
 #include "runtime/allreduces.hpp"
 #include "runtime/collectives.hpp"
+#include "runtime/named_places.hpp"
 #include "runtime/owned_blocks.hpp"
 
 namespace elastic::runtime {
@@ -22,6 +23,7 @@ namespace elastic::runtime {
 class CallScope {
  public:
   using NamedCall = coordinator::Coordinator::NamedCall;
+  using MakeNamed = std::function<NamedCall(const NamedPlaces& places)>;
 
   virtual ~CallScope() = default;
 
@@ -42,6 +44,10 @@ class CallScope {
                       const TensorView& out, ReduceOp op) = 0;
   /// The same for calls on tensors in host memory that are no allreduces. `tensor` is one of them.
   virtual Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) = 0;
+  /// The same from `in` to `out`, which may be on a CUDA device. `make` makes the call on the
+  /// memory that it gets, and keeps a copy of that.
+  virtual Work submit(const char* call, std::string_view name, const ConstTensorView& in,
+                      const TensorView& out, CudaStream stream, const MakeNamed& make) = 0;
   /// Starts a call without a name, in program order.
   virtual Work queue(const char* call, std::function<Contributors()> make) = 0;
   /// The meaning of ranks in the text of an error, to begin it with: "in the group of ranks 0 and

@@ -128,8 +128,8 @@ void Context::Impl::prepare_named(const char* call, std::string_view name,
   if (device::on_device(tensor)) {
     throw Error(ErrorCode::kInvalidArgument,
                 std::string(call) +
-                    ": named calls take tensors in host memory, but for allreduces in place; "
-                    "without a name they take this one");
+                    ": with a name it takes tensors in host memory; without a name it takes this "
+                    "one");
   }
   check_lies_on_host(tensor);
 }
@@ -145,6 +145,15 @@ Work Context::Impl::submit(const char* call, std::string_view name, const ConstT
 Work Context::Impl::submit(const char* call, const ConstTensorView& tensor, NamedCall named) {
   prepare_named(call, named.request.name, tensor);
   return Work(runtime::value_or_throw(coordinator().submit(std::move(named))));
+}
+
+Work Context::Impl::submit(const char* call, std::string_view name, const ConstTensorView& in,
+                           const TensorView& out, CudaStream stream, const MakeNamed& make) {
+  prepare_named(call, name);
+  const Staged staged = stage_named(call, {&in, 1}, {&out, 1}, stream, fetch());
+  const runtime::NamedPlaces places(
+      in, out, staged, [this, staged](std::size_t bytes) { return bring_back(staged, bytes); });
+  return Work(runtime::value_or_throw(coordinator().submit(make(places), staged)));
 }
 
 Work Context::Impl::queue(const char* call, std::function<Contributors()> make) {
@@ -180,7 +189,7 @@ WorkerId peer_in(const coordinator::Members& members, const char* call, const Ro
 Context::Impl::Staged Context::Impl::stage_named(const char* call,
                                                  std::span<const ConstTensorView> inputs,
                                                  std::span<const TensorView> outputs,
-                                                 CudaStream stream) {
+                                                 CudaStream stream, device::Fetch when) {
   refuse_in_callback(call);
   (void)members();
   const auto on_device = [](const ConstTensorView& each) { return device::on_device(each); };
@@ -190,8 +199,7 @@ Context::Impl::Staged Context::Impl::stage_named(const char* call,
     for (const TensorView& each : outputs) check_lies_on_host(each);
     return nullptr;
   }
-  Staged staged = runtime::value_or_throw(
-      devices_.stage(call, inputs, outputs, stream, device::Fetch::kAtOnce));
+  Staged staged = runtime::value_or_throw(devices_.stage(call, inputs, outputs, stream, when));
   runtime::raise_if(staged->start());
   return staged;
 }

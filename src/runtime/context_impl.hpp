@@ -96,6 +96,8 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   Work submit(const char* call, std::string_view name, const ConstTensorView& in,
               const TensorView& out, ReduceOp op) override;
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
+  Work submit(const char* call, std::string_view name, const ConstTensorView& in,
+              const TensorView& out, CudaStream stream, const MakeNamed& make) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }
   Work send(const ConstTensorView& data, const Root& peer, int tag, CudaStream stream) override {
@@ -125,7 +127,8 @@ class Context::Impl final : public runtime::OperationRunner, public runtime::Cal
   /// Host memory for the tensors of a named call, as soon as the device has made the inputs; null
   /// if all of them are in host memory.
   Staged stage_named(const char* call, std::span<const ConstTensorView> inputs,
-                     std::span<const TensorView> outputs, CudaStream stream);
+                     std::span<const TensorView> outputs, CudaStream stream,
+                     device::Fetch when = device::Fetch::kAtOnce);
   /// Copies at most `bytes` of each result to its device. The error is that of this worker, which
   /// has left the job.
   Status bring_back(const Staged& staged, std::size_t bytes);

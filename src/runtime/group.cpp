@@ -214,6 +214,17 @@ Work Group::Impl::submit(const char* call, const ConstTensorView& tensor, NamedC
   return Work(submit_named(std::move(named)));
 }
 
+Work Group::Impl::submit(const char* call, std::string_view name, const ConstTensorView& in,
+                         const TensorView& out, CudaStream stream, const MakeNamed& make) {
+  job_.prepare_named(call, name);
+  const Staged staged = job_.stage_named(call, {&in, 1}, {&out, 1}, stream);
+  // The group may end before its call does.
+  const runtime::NamedPlaces places(in, out, staged, [&job = job_, staged](std::size_t bytes) {
+    return job.bring_back(staged, bytes);
+  });
+  return Work(submit_named(make(places), staged));
+}
+
 Work Group::Impl::queue(const char* call, std::function<Contributors()> make) {
   refuse_in_callback(call);
   (void)members();

@@ -60,6 +60,8 @@ class Group::Impl final : public runtime::OperationRunner, public runtime::CallS
   Work submit(const char* call, std::string_view name, const ConstTensorView& in,
               const TensorView& out, ReduceOp op) override;
   Work submit(const char* call, const ConstTensorView& tensor, NamedCall named) override;
+  Work submit(const char* call, std::string_view name, const ConstTensorView& in,
+              const TensorView& out, CudaStream stream, const MakeNamed& make) override;
   Work queue(const char* call, std::function<Contributors()> make) override;
   std::string where() const override;
   runtime::OwnedBlocks own(const BlocksView& blocks) const override { return {blocks, *this}; }

@@ -2,6 +2,7 @@
 // them when all ranks have submitted the name.
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "coordinator/reduction_operations.hpp"
 #include "elastic/async_collectives.hpp"
 #include "runtime/call_scope.hpp"
+#include "runtime/named_places.hpp"
 #include "runtime/owned_blocks.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/result_room.hpp"
@@ -28,6 +30,7 @@ using coordinator::Members;
 using coordinator::Operation;
 using coordinator::RequestKind;
 using coordinator::TensorRequest;
+using runtime::NamedPlaces;
 
 using Row = std::vector<std::size_t>;
 
@@ -78,6 +81,17 @@ auto into(const std::shared_ptr<ScatteredPart>& result, const TensorView& out) {
   };
 }
 
+/// Notes a result on a device, which has these blocks.
+void note(GatheredBlocks& result, std::span<const std::uint64_t> counts) {
+  result.counts.assign(counts.begin(), counts.end());
+  result.count = std::accumulate(result.counts.begin(), result.counts.end(), std::size_t{0});
+}
+void note(ScatteredPart& result, int rank, std::span<const std::uint64_t> counts) {
+  const auto mine = counts.begin() + rank;
+  result.count = static_cast<std::size_t>(*mine);
+  result.offset = std::accumulate(counts.begin(), mine, std::size_t{0});
+}
+
 /// The error of gathered blocks that have no room in a tensor.
 std::function<Status()> fits(const char* call, const std::shared_ptr<GatheredBlocks>& result,
                              std::size_t room) {
@@ -114,16 +128,29 @@ Work AsyncCollectives::allreduce_async(std::string_view name, ConstTensorView in
   return scope()->submit("allreduce_async", name, in, out, op);
 }
 
-Work AsyncCollectives::broadcast_async(std::string_view name, TensorView data, Root root) {
+Work AsyncCollectives::broadcast_async(std::string_view name, TensorView data, Root root,
+                                       CudaStream stream) {
   runtime::check(data, "broadcast_async");
-  return scope()->submit("broadcast_async", data,
-                         {request(name, coordinator::kBroadcastRequest, data.dtype, data.count),
-                          [data, root](const Members& members) {
-                            return rooted("broadcast", root, members, [&](CallRoot at) {
-                              return std::make_unique<coordinator::BroadcastOperation>(
-                                  data, std::move(at));
-                            });
-                          }});
+  return scope()->submit(
+      "broadcast_async", name, data, data, stream,
+      [&](const NamedPlaces& places) -> Coordinator::NamedCall {
+        const auto is_root = std::make_shared<bool>(false);  // in the latest attempt
+        const auto make = [places, root, is_root](const Members& members) {
+          return rooted("broadcast", root, members, [&](const CallRoot& at) {
+            *is_root = at.is_this_worker();
+            return places.operation(
+                [places, at] {
+                  return std::make_unique<coordinator::BroadcastOperation>(places.output(), at);
+                },
+                *is_root, [is_root](const auto&, const auto&) { return !*is_root; });
+          });
+        };
+        const auto conclude = [places, is_root, bytes = data.bytes()] {
+          return *is_root ? Status() : places.bring_back(bytes);
+        };
+        return {request(name, coordinator::kBroadcastRequest, data.dtype, data.count), make,
+                conclude};
+      });
 }
 
 Work AsyncCollectives::allgather_async(std::string_view name, ConstTensorView block,
@@ -139,18 +166,33 @@ Work AsyncCollectives::allgather_async(std::string_view name, ConstTensorView bl
 }
 
 Pending<GatheredBlocks> AsyncCollectives::allgather_async(std::string_view name,
-                                                          ConstTensorView block, TensorView out) {
+                                                          ConstTensorView block, TensorView out,
+                                                          CudaStream stream) {
   runtime::check(block, "allgather_async", "input");
   runtime::check(out, "allgather_async", "output");
   runtime::check_same_type("allgather_async", block, out);
   auto result = std::make_shared<GatheredBlocks>();
-  Work work =
-      scope()->submit("allgather_async", block,
-                      {request(name, coordinator::kAllgatherRequest, block.dtype, 0),
-                       [block, take = into(result, out)](const Members& /*members*/) {
-                         return std::make_unique<coordinator::AllgatherOperation>(block, take);
-                       },
-                       fits("allgather_async", result, out.count)});
+  const auto make_call = [&](const NamedPlaces& places) -> Coordinator::NamedCall {
+    const auto make = [places, result](const Members& /*members*/) {
+      return places.operation(
+          [places, result] {
+            return std::make_unique<coordinator::AllgatherOperation>(
+                places.input(), into(result, places.output()), Row());
+          },
+          /*reads=*/true,
+          [places, result](const auto&, const collectives::Payload& payload) {
+            note(*result, payload.counts());
+            return result->count <= places.output().count;
+          });
+    };
+    const auto has_room = fits("allgather_async", result, out.count);
+    const auto conclude = [places, result, has_room, element = size_of(out.dtype)] {
+      const Status status = has_room();
+      return status.ok() ? places.bring_back(result->count * element) : status;
+    };
+    return {request(name, coordinator::kAllgatherRequest, block.dtype, 0), make, conclude};
+  };
+  Work work = scope()->submit("allgather_async", name, block, out, stream, make_call);
   return {std::move(work), std::move(result)};
 }
 
@@ -170,33 +212,45 @@ Work AsyncCollectives::reduce_scatter_async(std::string_view name, ConstTensorVi
 
 Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view name,
                                                               ConstTensorView data, TensorView out,
-                                                              ReduceOp op) {
+                                                              ReduceOp op, CudaStream stream) {
   runtime::check(data, "reduce_scatter_async", "input");
   runtime::check(out, "reduce_scatter_async", "output");
   runtime::check_same_type("reduce_scatter_async", data, out);
   runtime::check(op, data.dtype, "reduce_scatter_async");
   runtime::check_elementwise(op, "reduce_scatter_async");
   auto result = std::make_shared<ScatteredPart>();
-  const auto take = into(result, out);
-  // The room for the largest part: members with the same room have the same outcome.
-  const auto largest = std::make_shared<std::size_t>(0);
-  const auto conclude = [largest, data, out]() -> Status {
-    if (*largest <= out.count) return {};
-    return Status(Code::kInvalidArgument,
-                  runtime::lacks_room("reduce_scatter_async",
-                                      "the largest part of " + std::to_string(data.count) +
-                                          " elements has " + std::to_string(*largest),
-                                      out.count));
+  const auto make_call = [&](const NamedPlaces& places) -> Coordinator::NamedCall {
+    // The room for the largest part: members with the same room have the same outcome.
+    const auto largest = std::make_shared<std::size_t>(0);
+    const std::size_t room = out.count;
+    const auto make = [places, data, op, result, largest, room](const Members& members) {
+      const auto parts = static_cast<std::size_t>(members.size());
+      *largest = (data.count + parts - 1) / parts;
+      return places.operation(
+          [places, op, result] {
+            return std::make_unique<coordinator::ReduceScatterOperation>(
+                places.input(), op, into(result, places.output()));
+          },
+          /*reads=*/true,
+          [result, largest, room](const Members& those, const collectives::Payload& payload) {
+            note(*result, those.rank, payload.counts());
+            return *largest <= room;
+          });
+    };
+    const auto conclude = [places, result, largest, data, room]() -> Status {
+      if (*largest <= room) return places.bring_back(result->count * size_of(data.dtype));
+      return Status(Code::kInvalidArgument,
+                    runtime::lacks_room("reduce_scatter_async",
+                                        "the largest part of " + std::to_string(data.count) +
+                                            " elements has " + std::to_string(*largest),
+                                        room));
+    };
+    return {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op), make,
+            conclude};
   };
-  Work work = scope()->submit(
-      "reduce_scatter_async", data,
-      {request(name, coordinator::kReduceScatterRequest, data.dtype, data.count, op),
-       [data, op, take, largest](const Members& members) {
-         const auto parts = static_cast<std::size_t>(members.size());
-         *largest = (data.count + parts - 1) / parts;
-         return std::make_unique<coordinator::ReduceScatterOperation>(data, op, take);
-       },
-       conclude});
+  TensorView room = out;  // more is never needed
+  room.count = std::min(out.count, data.count);
+  Work work = scope()->submit("reduce_scatter_async", name, data, room, stream, make_call);
   return {std::move(work), std::move(result)};
 }
 

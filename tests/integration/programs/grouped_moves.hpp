@@ -16,8 +16,8 @@
 
 namespace elastic::testing {
 
-/// Makes grouped calls of tensors on a device, and compares the results with those of the same
-/// calls on host memory, bit by bit.
+/// Makes grouped calls of tensors on a device, and named calls of single ones, and compares the
+/// results with those of the same calls on host memory, bit by bit.
 class GroupedMoves : DeviceRank {
  public:
   GroupedMoves(std::string folder, int device) : DeviceRank(std::move(folder), device) {}
@@ -35,6 +35,7 @@ class GroupedMoves : DeviceRank {
     gather<double>({70001, 0, 64});
     mixed();
     without_room();
+    by_name();
   }
 
  private:
@@ -163,6 +164,42 @@ class GroupedMoves : DeviceRank {
       }
     });
     has(out, 0, {}, "an output without room for another");
+  }
+
+  /// Named calls of tensors on a device, all under way at once.
+  void by_name() {
+    const std::vector<float> data = contribution<float>(rank_, 5000);
+    const auto right = elastic::reduce_scatter(data, ReduceOp::kAverage);
+    const auto blocks = elastic::allgather(data);
+    const std::vector<float> before =
+        contribution<float>(100, 5000 * static_cast<unsigned>(size_) + 3);
+    Context& context = elastic::context();
+    const GpuArray<float> in(gpu_, data, 1);
+    const GpuArray<float> out(gpu_, before);
+    const GpuArray<float> all(gpu_, before);
+    const GpuArray<float> sent(gpu_, data);
+    const GpuArray<float> small(gpu_, std::vector<float>(1, 1.0F));
+    const Work broadcast = context.broadcast_async("sent", view_of(sent), size_ - 1, stream());
+    const auto gathered = context.allgather_async("all", view_of(in), view_of(all), stream());
+    const auto part = context.reduce_scatter_async("part", view_of(in), view_of(out),
+                                                   ReduceOp::kAverage, stream());
+    const auto lost = context.allgather_async("lost", view_of(in), view_of(small), stream());
+    check(broadcast.wait());
+    same(sent.read(), contribution<float>(size_ - 1, 5000), "a named broadcast");
+    require(gathered.wait().counts == blocks.counts, "counts of a named allgather");
+    const auto with_rest = [&](std::vector<float> result) {
+      result.insert(result.end(), before.begin() + static_cast<std::ptrdiff_t>(result.size()),
+                    before.end());
+      return result;
+    };
+    same(all.read(), with_rest(blocks.values), "a named allgather");
+    const ScatteredPart scattered = part.wait();
+    require(scattered.count == right.values.size() && scattered.offset == right.offset,
+            "another part of a named reduce_scatter");
+    same(out.read(), with_rest(right.values), "a named reduce_scatter");
+    must_fail(ErrorCode::kInvalidArgument, {"allgather_async: the blocks of", "has room for 1"},
+              [&] { (void)lost.wait(); });
+    same(small.read(), std::vector<float>(1, 1.0F), "an output of a named call without room");
   }
 };
 
