@@ -256,7 +256,7 @@ class GroupedCheck {
   /// Calls that do not match those of other ranks, which all learn.
   void mismatches() {
     const bool odd = rank_ == size_ - 1;
-    const std::string other = ", but rank " + std::to_string(size_ - 1) + " called ";
+    const std::string other = "but rank " + std::to_string(size_ - 1) + " called ";
     const auto inputs = tensors_of<float>(rank_, {10, 20, 30});
     std::vector<std::vector<float>> outputs(3, std::vector<float>(30 * 10, 5));
     const auto from = inputs_of(inputs);
@@ -269,25 +269,25 @@ class GroupedCheck {
     };
     const auto gather = [](auto blocks, auto all) { elastic::grouped_allgather(blocks, all); };
     must_fail(ErrorCode::kMismatch,
-              {"rank 0 called grouped_reduce_scatter of 3 tensors, 60 elements, sum" + other +
-               "grouped_reduce_scatter of 2 tensors, 30 elements, sum"},
+              {"rank 0 called grouped_reduce_scatter of 3 tensors, 60 elements, sum",
+               other + "grouped_reduce_scatter of 2 tensors, 30 elements, sum"},
               [&] { first(odd ? 2 : 3, scatter); });
     must_fail(ErrorCode::kMismatch,
-              {"grouped_allgather of 3 tensors" + other + "grouped_allgather of 1 tensor."},
+              {"grouped_allgather of 3 tensors", other + "grouped_allgather of 1 tensor"},
               [&] { first(odd ? 1 : 3, gather); });
     must_fail(ErrorCode::kMismatch,
-              {"grouped_reduce_scatter of 1 tensor, 10 elements, sum" + other +
-               "reduce_scatter of 10 f32, sum"},
+              {"grouped_reduce_scatter of 1 tensor, 10 elements, sum",
+               other + "reduce_scatter of 10 f32, sum"},
               [&] {
                 if (odd) elastic::reduce_scatter(inputs[0]);
                 if (!odd) first(1, scatter);
               });
-    must_fail(ErrorCode::kMismatch, {"grouped_allgather of 2 tensors" + other + "allgather of f32"},
+    must_fail(ErrorCode::kMismatch, {"grouped_allgather of 2 tensors", other + "allgather of f32"},
               [&] {
                 if (odd) elastic::allgather(inputs[0]);
                 if (!odd) first(2, gather);
               });
-    must_fail(ErrorCode::kMismatch, {"of 2 tensors, 30 elements, sum with other shapes"}, [&] {
+    must_fail(ErrorCode::kMismatch, {"of 2 tensors, 30 elements, sum", "with other shapes"}, [&] {
       const std::vector<ConstTensorView> swapped{from[1], from[0]};
       elastic::grouped_reduce_scatter(odd ? swapped : std::vector(from.begin(), from.begin() + 2),
                                       std::span(to).first(2));
