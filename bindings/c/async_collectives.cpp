@@ -68,8 +68,9 @@ elastic_code elastic_broadcast_async(elastic_context* context, const char* name,
     require(work, kCall, "work");
     const elastic::TensorView view = tensor_of(tensor, kCall, "tensor");
     elastic::Collectives& its = collectives_of(context);
-    *work = new elastic_work{name != nullptr ? its.broadcast_async(name, view, root_of(root))
-                                             : its.broadcast_async(view, root_of(root), {stream})};
+    *work =
+        new elastic_work{name != nullptr ? its.broadcast_async(name, view, root_of(root), {stream})
+                                         : its.broadcast_async(view, root_of(root), {stream})};
   });
 }
 
@@ -83,7 +84,7 @@ elastic_code elastic_allgather_async(elastic_context* context, const char* name,
     const elastic::TensorView to = tensor_of(out, kCall, "out");
     elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
-      return name != nullptr ? its.allgather_async(name, from, to)
+      return name != nullptr ? its.allgather_async(name, from, to, {stream})
                              : its.allgather_async(from, to, {stream});
     });
   });
@@ -99,7 +100,7 @@ elastic_code elastic_reduce_scatter_async(elastic_context* context, const char* 
     const elastic::TensorView to = tensor_of(out, kCall, "out");
     elastic::Collectives& its = collectives_of(context);
     *work = pending([&] {
-      return name != nullptr ? its.reduce_scatter_async(name, from, to, op_of(op, kCall))
+      return name != nullptr ? its.reduce_scatter_async(name, from, to, op_of(op, kCall), {stream})
                              : its.reduce_scatter_async(from, to, op_of(op, kCall), {stream});
     });
   });

@@ -42,8 +42,8 @@ ELASTIC_C_API void elastic_work_destroy(elastic_work* work);
 /* The rest of this header is there since ELASTIC_ABI_VERSION 4. */
 
 /* Start the calls of the same names without _async: under a name, or where `name` is NULL in
- * program order. `stream` is for calls without a name; tensors of those with one are in host
- * memory. */
+ * program order. `stream` is for tensors on a CUDA device, which calls with a name take only where
+ * they are a broadcast, an allgather or a reduce_scatter (since ELASTIC_ABI_VERSION 9). */
 ELASTIC_C_API elastic_code elastic_broadcast_async(elastic_context* context, const char* name,
                                                    const elastic_tensor* tensor, elastic_root root,
                                                    void* stream, elastic_work** work);
@@ -88,6 +88,18 @@ ELASTIC_C_API elastic_code elastic_sparse_allreduce_async(elastic_context* conte
                                                           const char* name,
                                                           const elastic_sparse_rows* rows,
                                                           elastic_op op, elastic_work** work);
+/* In program order. The arrays of tensors may end when the call has returned, the data of the
+ * tensors not. Since ELASTIC_ABI_VERSION 9. */
+ELASTIC_C_API elastic_code elastic_grouped_reduce_scatter_async(elastic_context* context,
+                                                                const elastic_tensor* inputs,
+                                                                const elastic_tensor* outputs,
+                                                                size_t count, elastic_op op,
+                                                                void* stream, elastic_work** work);
+ELASTIC_C_API elastic_code elastic_grouped_allgather_async(elastic_context* context,
+                                                           const elastic_tensor* blocks,
+                                                           const elastic_tensor* outputs,
+                                                           size_t count, void* stream,
+                                                           elastic_work** work);
 /* The results of a complete operation: what elastic_alltoall fills, of an alltoall, an allgather
  * and a gather; what elastic_scatter fills, of a reduce_scatter and a scatter.
  * ELASTIC_INVALID_ARGUMENT for other operations, and before they are complete. */
@@ -95,6 +107,12 @@ ELASTIC_C_API elastic_code elastic_work_blocks(const elastic_work* work, size_t*
                                                size_t* counts, size_t room);
 ELASTIC_C_API elastic_code elastic_work_part(const elastic_work* work, size_t* count,
                                              size_t* offset);
+/* The same of a complete elastic_grouped_reduce_scatter_async and elastic_grouped_allgather_async:
+ * what the calls without _async fill. `parts` and `gathered` have an element for each tensor.
+ * Since ELASTIC_ABI_VERSION 9. */
+ELASTIC_C_API elastic_code elastic_work_parts(const elastic_work* work, elastic_part* parts);
+ELASTIC_C_API elastic_code elastic_work_gathered(const elastic_work* work, size_t* gathered,
+                                                 size_t* counts, size_t room);
 /* The rows of a complete elastic_sparse_allreduce_async, as `take` gets them from
  * elastic_sparse_allreduce. Members that gave rows which do not fit each other may learn it here:
  * elastic_work_wait does not look at the rows of a call with a name. Since ELASTIC_ABI_VERSION 8.

@@ -76,6 +76,31 @@ ELASTIC_C_API elastic_code elastic_scaled_grouped_allreduce(
     elastic_context* context, const elastic_tensor* tensors, size_t count, elastic_op op,
     double before, double after, void* stream, elastic_contributors* contributors);
 
+/* The part of one tensor: `count` elements, which begin at element `offset` of the whole. */
+typedef struct elastic_part {
+  size_t count;
+  size_t offset;
+} elastic_part;
+/* elastic_reduce_scatter of `count` tensors of one type as one unit: of inputs[i] to outputs[i],
+ * with the part in parts[i]. `parts` has `count` elements, or is NULL.
+ * Since ELASTIC_ABI_VERSION 9. */
+ELASTIC_C_API elastic_code elastic_grouped_reduce_scatter(elastic_context* context,
+                                                          const elastic_tensor* inputs,
+                                                          const elastic_tensor* outputs,
+                                                          size_t count, elastic_op op, void* stream,
+                                                          elastic_part* parts,
+                                                          elastic_contributors* contributors);
+/* elastic_allgather of `count` tensors of any types as one unit: of blocks[i] to outputs[i], with
+ * the elements of all blocks together in gathered[i]. `counts`: the elements of each contributor,
+ * first of the first tensor, the first `room` of them. Both may be NULL.
+ * Since ELASTIC_ABI_VERSION 9. */
+ELASTIC_C_API elastic_code elastic_grouped_allgather(elastic_context* context,
+                                                     const elastic_tensor* blocks,
+                                                     const elastic_tensor* outputs, size_t count,
+                                                     void* stream, size_t* gathered, size_t* counts,
+                                                     size_t room,
+                                                     elastic_contributors* contributors);
+
 /* ---- collectives whose result differs by rank (since ELASTIC_ABI_VERSION 4) --------------------
  */
 

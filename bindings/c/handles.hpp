@@ -42,7 +42,8 @@ struct elastic_work {
   // Besides the contributors, if the operation has one.
   std::variant<std::monostate, elastic::Pending<elastic::GatheredBlocks>,
                elastic::Pending<elastic::ScatteredPart>, elastic::Pending<elastic::ReceivedMessage>,
-               elastic::PendingSparseRows>
+               elastic::PendingSparseRows, elastic::Pending<elastic::ScatteredTensors>,
+               elastic::Pending<elastic::GatheredTensors>>
       result = {};
 };
 

@@ -129,6 +129,12 @@ from elastic.errors import (
     TimeoutError as TimeoutError,  # for type checkers, as it is not in __all__
     UnavailableError,
 )
+from elastic.grouped_collectives import (
+    grouped_allgather,
+    grouped_allgather_async,
+    grouped_reduce_scatter,
+    grouped_reduce_scatter_async,
+)
 from elastic.pending import Pending, wait_all, wait_any
 from elastic.rows import Gathered, Scattered
 from elastic.sparse_rows import (
@@ -238,8 +244,12 @@ __all__ = [
     "gather_async",
     "generation",
     "group",
+    "grouped_allgather",
+    "grouped_allgather_async",
     "grouped_allreduce",
     "grouped_allreduce_async",
+    "grouped_reduce_scatter",
+    "grouped_reduce_scatter_async",
     "grouped_sparse_allreduce",
     "init",
     "join",

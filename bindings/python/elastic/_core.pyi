@@ -191,6 +191,14 @@ class Collectives:
     def barrier(self) -> Contributors:
         """Waits until every member has called it, and returns the Contributors."""
 
+    def _grouped_reduce_scatter(self, tensors: Sequence[Tensor], out: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> tuple[list[tuple[int, int]], Contributors]: ...
+
+    def _grouped_allgather(self, blocks: Sequence[Tensor], out: Sequence[Tensor]) -> tuple[list[tuple[int, list[int]]], Contributors]: ...
+
+    def _grouped_reduce_scatter_async(self, tensors: Sequence[Tensor], out: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Work: ...
+
+    def _grouped_allgather_async(self, blocks: Sequence[Tensor], out: Sequence[Tensor]) -> Work: ...
+
     def minloc(self, values: Tensor, indices: Tensor) -> Contributors:
         """
         Gives all members the least value of all, element by element, with the index that came with it.
@@ -596,6 +604,14 @@ def _reduce_scatter_into(tensor: Tensor, out: Tensor, op: ReduceOp = ReduceOp.SU
 
 def barrier() -> Contributors:
     """Waits until every member has called it, and returns the Contributors."""
+
+def _grouped_reduce_scatter(tensors: Sequence[Tensor], out: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> tuple[list[tuple[int, int]], Contributors]: ...
+
+def _grouped_allgather(blocks: Sequence[Tensor], out: Sequence[Tensor]) -> tuple[list[tuple[int, list[int]]], Contributors]: ...
+
+def _grouped_reduce_scatter_async(tensors: Sequence[Tensor], out: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM) -> Work: ...
+
+def _grouped_allgather_async(blocks: Sequence[Tensor], out: Sequence[Tensor]) -> Work: ...
 
 def minloc(values: Tensor, indices: Tensor) -> Contributors:
     """

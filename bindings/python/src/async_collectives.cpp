@@ -110,7 +110,7 @@ PendingWork grouped_allreduce(Collectives& context, nb::sequence tensors, GivenO
 PendingWork broadcast(Collectives& context, nb::handle tensor, const Root& root, const Name& name) {
   Tensor given = output(tensor, "broadcast_async", "tensor");
   Work work = waiting([&] {
-    return name ? context.broadcast_async(*name, given.view, root)
+    return name ? context.broadcast_async(*name, given.view, root, given.stream)
                 : context.broadcast_async(given.view, root, given.stream);
   });
   return PendingWork(std::move(work), {std::move(given)});
@@ -140,7 +140,7 @@ PendingWork reduce_scatter_into(Collectives& context, nb::handle tensor, nb::han
   const Tensor from = input(tensor, "reduce_scatter_async");
   const Tensor to = output(out, "reduce_scatter_async");
   return placing(from, to, [&] {
-    return name ? context.reduce_scatter_async(*name, from.view, to.view, op)
+    return name ? context.reduce_scatter_async(*name, from.view, to.view, op, stream_of(from, to))
                 : context.reduce_scatter_async(from.view, to.view, op, stream_of(from, to));
   });
 }

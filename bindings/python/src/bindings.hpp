@@ -16,6 +16,7 @@ using ContextClass = nb::class_<Context, Collectives>;
 
 void bind_context(nb::module_& module, ContextClass& context);
 void bind_collectives(nb::module_& module, CollectivesClass& context);
+void bind_grouped_collectives(nb::module_& module, CollectivesClass& context);
 void bind_root(nb::module_& module);
 void bind_gathered_reductions(nb::module_& module, CollectivesClass& context);
 void bind_personal_collectives(nb::module_& module, CollectivesClass& context);

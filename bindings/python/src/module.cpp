@@ -34,6 +34,7 @@ NB_MODULE(_core, module) {
   python::ContextClass context(module, "Context", "One worker's membership in a job.");
   python::bind_context(module, context);
   python::bind_collectives(module, collectives);
+  python::bind_grouped_collectives(module, collectives);
   python::bind_gathered_reductions(module, collectives);
   python::bind_personal_collectives(module, collectives);
   python::bind_async_collectives(module, collectives);

@@ -140,6 +140,40 @@ static void asynchronous(int named) {
   CALL(elastic_join(NULL, NULL, NULL));
 }
 
+/* Two tensors of two elements for each member, and of one. */
+static void grouped(void) {
+  int32_t twice[2 * kMost], once[kMost], first[2 * kMost], second[kMost];
+  size_t gathered[2], counts[2 * kMost];
+  elastic_part parts[2];
+  elastic_work* work = NULL;
+  for (size_t i = 0; i < 2 * size; ++i) twice[i] = (int32_t)i;
+  for (size_t i = 0; i < size; ++i) once[i] = 100 * (int32_t)i;
+  const elastic_tensor inputs[2] = {integers(twice, 2 * size), integers(once, size)};
+  const elastic_tensor outputs[2] = {integers(first, 2 * kMost), integers(second, kMost)};
+  CALL(elastic_grouped_reduce_scatter(NULL, inputs, outputs, 2, ELASTIC_SUM, NULL, parts, NULL));
+  CHECK(parts[0].count == 2 && parts[0].offset == 2 * (size_t)rank);
+  CHECK(parts[1].count == 1 && parts[1].offset == (size_t)rank);
+  CHECK(first[1] == (int32_t)size * (2 * rank + 1) && second[0] == (int32_t)size * 100 * rank);
+  CALL(elastic_grouped_reduce_scatter_async(NULL, inputs, outputs, 2, ELASTIC_MAX, NULL, &work));
+  CALL(elastic_work_wait(work, NULL));
+  CALL(elastic_work_parts(work, parts));
+  CHECK(elastic_work_gathered(work, gathered, NULL, 0) == ELASTIC_INVALID_ARGUMENT);
+  CHECK(parts[1].offset == (size_t)rank && second[0] == 100 * rank);
+  elastic_work_destroy(work);
+  const elastic_tensor blocks[2] = {integers(first, 2), integers(second, 1)};
+  const elastic_tensor whole[2] = {integers(twice, 2 * kMost), integers(once, kMost)};
+  memset(twice, 0, sizeof twice);
+  CALL(elastic_grouped_allgather(NULL, blocks, whole, 2, NULL, gathered, counts, 2 * kMost, NULL));
+  CHECK(gathered[0] == 2 * size && gathered[1] == size);
+  CHECK(counts[size - 1] == 2 && counts[size] == 1);
+  for (size_t i = 0; i < 2 * size; ++i) CHECK(twice[i] == (int32_t)i);
+  CALL(elastic_grouped_allgather_async(NULL, blocks, whole, 2, NULL, &work));
+  CALL(elastic_work_wait(work, NULL));
+  CALL(elastic_work_gathered(work, gathered, counts, 1));
+  CHECK(gathered[1] == size && counts[0] == 2 && once[size - 1] == 100 * ((int32_t)size - 1));
+  elastic_work_destroy(work);
+}
+
 static void mistakes(void) {
   size_t index = 0;
   elastic_work* work = NULL;
@@ -150,6 +184,9 @@ static void mistakes(void) {
   CHECK(strstr(elastic_last_error(), "elastic_wait_all: one of the works is NULL") != NULL);
   CHECK(elastic_alltoall(NULL, NULL, &one, NULL, NULL, NULL, 0, NULL) == ELASTIC_INVALID_ARGUMENT);
   CHECK(strstr(elastic_last_error(), "elastic_alltoall: blocks is NULL") != NULL);
+  CHECK(elastic_grouped_allgather(NULL, &one, NULL, 1, NULL, NULL, NULL, 0, NULL) ==
+        ELASTIC_INVALID_ARGUMENT);
+  CHECK(strstr(elastic_last_error(), "elastic_grouped_allgather: tensors is NULL") != NULL);
   CALL(elastic_allreduce_async(NULL, "one", &one, 1, ELASTIC_SUM, NULL, &work));
   CHECK(elastic_work_then(work, NULL, NULL) == ELASTIC_INVALID_ARGUMENT);
   CALL(elastic_work_wait(work, NULL));
@@ -165,6 +202,7 @@ int main(void) {
   alltoall();
   with_roots();
   prefixes();
+  grouped();
   asynchronous(0);
   asynchronous(1);
   mistakes();
