@@ -3,6 +3,7 @@
 #include "collectives/backend/nccl/collectives/nccl_group.hpp"
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
+#include "collectives/backend/payload.hpp"
 
 namespace elastic::collectives::nccl {
 
