@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/group.hpp>
 
 #include "integration/programs/check_program.hpp"
 #include "integration/programs/small_numbers.hpp"
@@ -32,6 +33,7 @@ class GroupedCheck {
     in_one_place();
     queued();
     from_threads();
+    of_a_group();
     without_room();
     refusals();
     if (size_ > 1) mismatches();
@@ -197,6 +199,26 @@ class GroupedCheck {
       require(sums[99] == static_cast<float>(size_), "a named call beside grouped ones");
     }
     for (std::thread& thread : threads) thread.join();
+  }
+
+  /// Every second rank makes them among themselves.
+  void of_a_group() {
+    Group& group = elastic::context().group(GroupRule::every(2));
+    if (group.rank() < 0) return;
+    const auto members = static_cast<std::size_t>(group.size());
+    const auto inputs = tensors_of<float>(rank_, {30, 7});
+    std::vector<std::vector<float>> parts{std::vector<float>(30), std::vector<float>(7)};
+    const ScatteredTensors scattered =
+        group.grouped_reduce_scatter(inputs_of(inputs), outputs_of(parts));
+    const auto right = group.reduce_scatter(inputs[1]);
+    parts[1].resize(right.values.size());
+    require(scattered.contributors.size() == members && parts[1] == right.values,
+            "grouped_reduce_scatter of a group");
+    std::vector<std::vector<float>> all{std::vector<float>(30 * members),
+                                        std::vector<float>(7 * members)};
+    const GatheredTensors gathered = group.grouped_allgather(inputs_of(inputs), outputs_of(all));
+    require(gathered.contributors.size() == members && all[1] == group.allgather(inputs[1]).values,
+            "grouped_allgather of a group");
   }
 
   /// All outputs stay as they were, and the job goes on.
