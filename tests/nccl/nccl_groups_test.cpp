@@ -10,6 +10,7 @@
 #include "collectives/plan/parts.hpp"
 #include "contract/calls.hpp"
 #include "coordinator/grouped_operations.hpp"
+#include "nccl/contents.hpp"
 #include "nccl/nccl_fixture.hpp"
 
 namespace elastic::collectives::nccl {
@@ -66,11 +67,12 @@ class GpuGroup final : private DeviceTensors {
   }
   /// The outputs after the result of `payload`.
   std::vector<Floats> take(Payload& payload) {
-    if (payload.device_result() == nullptr) {
+    const auto result = payload.device_result();
+    if (!result) {
       operation_->unpack(members_, payload);
       return host_outputs_;
     }
-    expect_ok(payload.device_result()->unpack());
+    expect_ok(unpack(gpu_, *result));
     std::vector<Floats> taken;
     for (const auto& output : outputs_) taken.push_back(output->read());
     return taken;
@@ -207,16 +209,6 @@ TEST_F(NcclGroupsTest, GoesThroughTheHostWhereNcclFails) {
     nccl_->script(1, {});
     end_view();
   }
-}
-
-/// A taker finds the result of a device in the layout of host memory.
-TEST_F(NcclGroupsTest, HandsOverAGatheredResultThatLiesOnTheDevice) {
-  make(3, true);
-  begin(Kind::kAllgather, {1003, 5, 64}, 7);
-  run();
-  ASSERT_TRUE(by_nccl());
-  expect_ok(payloads_[1].bring_to_host());
-  expect_right(2, groups_[2]->take(payloads_[1]));
 }
 
 }  // namespace
