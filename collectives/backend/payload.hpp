@@ -97,8 +97,8 @@ struct OnDevice {
 /// This rank's result, which the backend has left on the device. A backend completes an operation
 /// when all ranks have theirs, so no other rank needs it. Payload::data is unspecified.
 struct ResultOnDevice {
-  std::shared_ptr<DeviceResult> result;    ///< null: it was delivered
-  /// As Blocks::counts. Of a grouped allgather the elements of each rank's block of each tensor,
+  std::shared_ptr<DeviceResult> result;  ///< null: it was delivered
+  /// As Blocks::counts. A grouped allgather has the elements of each rank's block of each tensor,
   /// those of rank 0 first.
   std::vector<std::uint64_t> counts = {};
   bool complete = false;  ///< of a call that failed: the result is there all the same

@@ -223,8 +223,8 @@ Status StagedTensors::put_behind(CudaStream stream) const {
   const CurrentContext here = device_->enter();
   Status status = device_->check(stream);
   if (status.ok()) {
-    status = device_->outcome("cuStreamWaitEvent", device_->cuda().api().stream_wait_event(
-                                                       stream.handle, event_, 0));
+    status = device_->outcome("cuStreamWaitEvent",
+                              device_->cuda().api().stream_wait_event(stream.handle, event_, 0));
   }
   return status.within(call_);
 }

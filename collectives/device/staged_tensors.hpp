@@ -89,8 +89,8 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
 
   /// The results lie in the tensors already, or cannot be brought there: what `send_back` says.
   void are_back(Status outcome) { back_ = std::move(outcome); }
-  /// What is queued on `stream` of the same device brings them there, from `source`, which is kept
-  /// until then.
+  /// Work that is queued on `stream` of the same device brings them there, from `source`, which is
+  /// kept until then.
   void are_coming(void* stream, std::shared_ptr<void> source);
   const std::optional<Status>& back() const { return back_; }
   /// Begins to copy the results, of each at most the first `bytes`, to the tensors. A failure
@@ -102,11 +102,11 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   void* way_back() const { return unfinished_.value_or(nullptr); }
   /// Waits until the results are in the tensors.
   Status wait_until_back();
-  /// What that would return; nothing while they are on their way.
+  /// The result of that wait; nothing while they are on their way.
   std::optional<Status> look_whether_back() const;
-  /// They are: gives their memory back.
+  /// The results are in the tensors: gives their memory back.
   void have_landed();
-  /// What is queued on `stream` from now on comes after the results. Any thread.
+  /// Work that is queued on `stream` from now on comes after the results. Any thread.
   Status put_behind(CudaStream stream) const;
 
  private:

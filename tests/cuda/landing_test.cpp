@@ -127,7 +127,7 @@ TEST_F(LandingTest, AFailureIsReportedOnceAndIsTheSameForAll) {
   EXPECT_EQ(times, 1);
 }
 
-/// What Work does.
+/// As a Work does it.
 TEST_F(LandingTest, AnOperationIsCompleteWhenItsResultHasLanded) {
   begin();
   detail::WorkState work([] {});

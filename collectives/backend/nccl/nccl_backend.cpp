@@ -228,7 +228,7 @@ Result<SharedDevice::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std:
 
 /// \returns the numbers of all ranks, those of rank 0 first. All ranks give as many.
 Result<std::vector<std::uint64_t>> NcclBackend::exchange(LaneOperation& operation,
-                                                          const std::vector<std::uint64_t>& mine) {
+                                                         const std::vector<std::uint64_t>& mine) {
   Payload said;
   said.data.resize(mine.size() * sizeof mine.front());
   std::memcpy(said.data.data(), mine.data(), said.data.size());

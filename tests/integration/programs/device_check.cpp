@@ -181,7 +181,7 @@ class Checks : DeviceRank {
       }
     }
   }
-  /// What the program's stream has read.
+  /// The content as the program's stream reads it.
   std::vector<float> read_behind(const GpuArray<float>& array) {
     const GpuArray<float> copy(gpu_, std::vector<float>(array.count()));
     if (array.count() > 0) stream_.copy(copy.address(), array.address(), array.bytes());

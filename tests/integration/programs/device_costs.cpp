@@ -89,8 +89,8 @@ class Costs : DeviceRank {
     return elastic::allreduce_async("tensor", view_of(data_), ReduceOp::kSum, stream());
   }
 
-  /// `waits`: for the device, of each call; one is for what the program has computed before. Of the
-  /// first calls threads are made, and connections.
+  /// `waits`: for the device, of each call; one is for what the program has computed before. The
+  /// first calls make threads and connections, and do not count.
   template <typename Call>
   void expect(const std::string& what, const Call& call, long waits) {
     constexpr int kBefore = 10;
