@@ -64,11 +64,10 @@ struct NamedTensor {
 /// - kNone keeps no residuals, and takes f32 and f64.
 /// - Traffic::non_finite does not count their elements. NaN and Inf arrive all the same.
 /// - A name stays with its place: with another device, or host memory instead of a device, a call
-/// is
-///   kInvalidArgument until `reset`.
-/// - If a device fails after the other members have the sums, the call throws kUnavailable, and
-/// says
-///   that this worker is to be ended: its tensors are undefined.
+///   is kInvalidArgument until `reset`.
+/// - If a device fails after the other members have the sums, the call throws kUnavailable, which
+///   says that this worker is to be ended: its tensors are undefined.
+///
 /// Context::cast_allreduce casts without residuals.
 ///
 /// Thread safety: none; one thread at a time. All members make the same calls in the same order,

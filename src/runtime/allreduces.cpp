@@ -18,8 +18,9 @@ namespace {
 std::string name_of_call(std::span<const TensorView> tensors) {
   std::size_t bytes = 0;
   for (const TensorView& tensor : tensors) bytes += device::on_device(tensor) ? tensor.bytes() : 0;
-  return "an allreduce of " + std::to_string(tensors.size()) + " tensors (" +
-         std::to_string(bytes) + " bytes on a device)";
+  return "an allreduce of " + std::to_string(tensors.size()) +
+         (tensors.size() == 1 ? " tensor (" : " tensors (") + std::to_string(bytes) +
+         " bytes on a device)";
 }
 
 std::unique_ptr<coordinator::Operation> operation_on(

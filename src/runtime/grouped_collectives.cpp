@@ -39,9 +39,9 @@ std::string tensor_of(const char* call, std::size_t tensor) {
 void check_grouped(const char* call, std::span<const ConstTensorView> inputs,
                    std::span<const TensorView> outputs) {
   if (inputs.size() != outputs.size()) {
-    refuse_group(std::string(call) + ": there are " + std::to_string(inputs.size()) +
-                 " inputs and " + std::to_string(outputs.size()) +
-                 " outputs; give one output for each input");
+    refuse_group(std::string(call) + ": the number of inputs is " + std::to_string(inputs.size()) +
+                 ", that of outputs " + std::to_string(outputs.size()) +
+                 "; give one output for each input");
   }
   std::size_t total = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

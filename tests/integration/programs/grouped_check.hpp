@@ -250,7 +250,7 @@ class GroupedCheck {
     const auto refused = [](const std::vector<std::string>& words, const auto& call) {
       must_fail(ErrorCode::kInvalidArgument, words, call);
     };
-    refused({"grouped_reduce_scatter: there are 2 inputs and 1 outputs"},
+    refused({"grouped_reduce_scatter: the number of inputs is 2, that of outputs 1"},
             [&] { elastic::grouped_reduce_scatter(inputs_of(inputs), std::span(to).first(1)); });
     std::vector<std::vector<double>> wide{std::vector<double>(10)};
     const std::vector<ConstTensorView> mixed{inputs_of(inputs)[0], inputs_of(doubles)[0]};
