@@ -11,7 +11,8 @@
 
 namespace elastic {
 
-/// Names one worker process for its whole life. Never reused: a restarted worker has another one.
+/// Names one worker as a member of the job. Never reused: a worker that is restarted, or joins
+/// again after it was given up, has another one.
 using WorkerId = std::uint64_t;
 
 /// The workers that took part in a collective: exactly those with a contribution to its result. The

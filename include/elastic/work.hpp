@@ -61,8 +61,8 @@ class ELASTIC_API Work {
   /// \returns whether it is complete, successfully or not.
   bool ready() const noexcept;
 
-  /// \returns the contributors of the completed operation.
-  /// \throws Error kInvalidArgument if the operation is not complete; as `wait` if it failed.
+  /// \returns the contributors of the operation, which is complete or was waited for.
+  /// \throws Error kInvalidArgument if it is neither; as `wait` if it failed.
   Contributors contributors() const;
 
   /// Calls `continuation` once, with this Work, when the operation is complete, successfully or

@@ -82,6 +82,7 @@ class WorkState {
     wait_for_all_ranks();
     if (const auto landing = landing_now()) (void)landing->wait();
   }
+  bool all_ranks_have_it() const { return look(); }
   /// Waits until all ranks have the operation; its results may still be on their way on a device.
   void wait_for_all_ranks() const {
     if (look()) return;

@@ -97,10 +97,11 @@ bool Work::ready() const noexcept {
 }
 
 Contributors Work::contributors() const {
-  if (!checked(state_).ready()) {
+  const detail::WorkState& state = checked(state_);
+  if (!state.ready() && !state.all_ranks_have_it()) {
     throw Error(ErrorCode::kInvalidArgument, "this operation is not complete: call wait() first");
   }
-  return runtime::value_or_throw(state_->outcome());
+  return runtime::value_or_throw(state.outcome_of_all_ranks());
 }
 
 void Work::then(std::function<void(const Work&)> continuation) const {

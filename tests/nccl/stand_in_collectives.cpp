@@ -123,8 +123,8 @@ struct Group {
 };
 /// The open groups by thread; guarded by the library's lock.
 std::map<std::thread::id, Group>& groups() {
-  static std::map<std::thread::id, Group> the;
-  return the;
+  static auto* const the = new std::map<std::thread::id, Group>;
+  return *the;
 }
 /// The open group of this thread; null if there is none.
 Group* open_group() {

@@ -5,9 +5,10 @@
 
 namespace elastic::nccl_stand_in {
 
+/// Never destroyed: communicators are ended while the process exits.
 Library& library() {
-  static Library the;
-  return the;
+  static auto* const the = new Library;
+  return *the;
 }
 
 void wait_for_release(Lock& lock) {
