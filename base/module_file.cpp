@@ -46,8 +46,9 @@ Status nowhere(const std::string& name, const std::string& searched) {
   if (std::find(built.begin(), built.end(), name) == built.end()) {
     return unusable(name, "this build was made without it, and there is none at" + searched);
   }
-  return unusable(name, "its module was not found. Searched:" + searched +
-                            " (ELASTIC_BACKEND_PATH names another folder)");
+  return unusable(
+      name, "its module was not found. Searched:" + searched +
+                "; to take that of an installation, set ELASTIC_BACKEND_PATH to its folder lib");
 }
 
 Result<const ModuleHead*> open(const std::string& name, const std::string& file) {

@@ -15,6 +15,14 @@ constexpr unsigned kPortableMemory = 1;
 constexpr std::uintptr_t kLegacyStream = 1;
 constexpr std::uintptr_t kStreamPerThread = 2;
 
+/// Whether `error` is a failure of the device, as in an earlier kernel, and not of an argument.
+bool is_of_device(int error) {
+  constexpr int kUncorrectableMemory = 214;
+  constexpr int kFirst = 700;  // from an illegal address on
+  constexpr int kEnd = 900;    // where errors of captures begin
+  return error == kUncorrectableMemory || (error >= kFirst && error < kEnd);
+}
+
 std::string name_of(int index) {
   return "CUDA device " + std::to_string(index);
 }
@@ -138,11 +146,9 @@ Status CudaDevice::check(const CudaStream& stream) const {
   }
   if (handle > kLegacyStream) {
     void* context = nullptr;
-    if (Status status = cuda_->outcome("cuStreamGetCtx",
-                                       cuda_->api().stream_get_context(stream.handle, &context));
-        !status.ok()) {
-      return unusable(status.message());
-    }
+    const int error = cuda_->api().stream_get_context(stream.handle, &context);
+    if (is_of_device(error)) return outcome("cuStreamGetCtx", error);
+    if (error != 0) return unusable(cuda_->outcome("cuStreamGetCtx", error).message());
     if (context != context_) {
       return unusable(
           "it belongs to another device, or to a context that is not its device's primary one; "
@@ -150,11 +156,9 @@ Status CudaDevice::check(const CudaStream& stream) const {
     }
   }
   int capturing = 0;
-  if (Status status = cuda_->outcome("cuStreamIsCapturing",
-                                     cuda_->api().stream_is_capturing(stream.handle, &capturing));
-      !status.ok()) {
-    return unusable(status.message());
-  }
+  const int error = cuda_->api().stream_is_capturing(stream.handle, &capturing);
+  if (is_of_device(error)) return outcome("cuStreamIsCapturing", error);
+  if (error != 0) return unusable(cuda_->outcome("cuStreamIsCapturing", error).message());
   if (capturing != 0) {
     return unusable(
         "it is being captured into a CUDA graph, in which a collective of the library cannot be; "

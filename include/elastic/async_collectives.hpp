@@ -94,9 +94,21 @@ class ELASTIC_API AsyncCollectives {
   [[nodiscard]] Pending<ScatteredTensors> grouped_reduce_scatter_async(
       std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
       ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+  [[nodiscard]] Pending<ScatteredTensors> grouped_reduce_scatter_async(
+      std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+      ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+    return grouped_reduce_scatter_async(std::vector<ConstTensorView>(inputs.begin(), inputs.end()),
+                                        outputs, op, stream);
+  }
   [[nodiscard]] Pending<GatheredTensors> grouped_allgather_async(
       std::span<const ConstTensorView> blocks, std::span<const TensorView> outputs,
       CudaStream stream = {});
+  [[nodiscard]] Pending<GatheredTensors> grouped_allgather_async(
+      std::span<const TensorView> blocks, std::span<const TensorView> outputs,
+      CudaStream stream = {}) {
+    return grouped_allgather_async(std::vector<ConstTensorView>(blocks.begin(), blocks.end()),
+                                   outputs, stream);
+  }
   [[nodiscard]] Pending<GatheredBlocks> alltoall_async(const BlocksView& blocks, TensorView out,
                                                        CudaStream stream = {});
   [[nodiscard]] Pending<GatheredBlocks> gather_async(ConstTensorView block, TensorView out,

@@ -314,9 +314,17 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   ///   has no room, all outputs of this member are as they were. Also kInvalidArgument if there are
   ///   not as many outputs as inputs, or their dtypes differ; kMismatch, on all members, if they
   ///   give other numbers of tensors, or other shapes.
+  /// \{
   ScatteredTensors grouped_reduce_scatter(std::span<const ConstTensorView> inputs,
                                           std::span<const TensorView> outputs,
                                           ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+  ScatteredTensors grouped_reduce_scatter(std::span<const TensorView> inputs,
+                                          std::span<const TensorView> outputs,
+                                          ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+    return grouped_reduce_scatter(std::vector<ConstTensorView>(inputs.begin(), inputs.end()),
+                                  outputs, op, stream);
+  }
+  /// \}
 
   /// Gathers the blocks of several tensors, of any dtypes, as one unit: after a failure either all
   /// outputs hold the blocks of the same contributors or none does. Block i goes from `blocks[i]`
@@ -328,8 +336,15 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   ///   one tensor have no room, all outputs of this member are as they were. Also kInvalidArgument
   ///   if there are not as many outputs as blocks; kMismatch, on all members, if they give other
   ///   numbers of tensors, or other dtypes.
+  /// \{
   GatheredTensors grouped_allgather(std::span<const ConstTensorView> blocks,
                                     std::span<const TensorView> outputs, CudaStream stream = {});
+  GatheredTensors grouped_allgather(std::span<const TensorView> blocks,
+                                    std::span<const TensorView> outputs, CudaStream stream = {}) {
+    return grouped_allgather(std::vector<ConstTensorView>(blocks.begin(), blocks.end()), outputs,
+                             stream);
+  }
+  /// \}
 
   /// Gives each member a block, and gets one from each, in rank order. With `counts` the blocks may
   /// differ in size, and all members give counts; without, all blocks have the same size, the same

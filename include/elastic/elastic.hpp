@@ -195,21 +195,36 @@ inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
 /// Context::grouped_reduce_scatter of the default context.
 /// \returns what Context::grouped_reduce_scatter returns.
 /// \throws Error as Context::grouped_reduce_scatter; also kNotInitialized before `init`.
+/// \{
 inline ScatteredTensors grouped_reduce_scatter(std::span<const ConstTensorView> inputs,
                                                std::span<const TensorView> outputs,
                                                ReduceOp op = ReduceOp::kSum,
                                                CudaStream stream = {}) {
   return context().grouped_reduce_scatter(inputs, outputs, op, stream);
 }
+inline ScatteredTensors grouped_reduce_scatter(std::span<const TensorView> inputs,
+                                               std::span<const TensorView> outputs,
+                                               ReduceOp op = ReduceOp::kSum,
+                                               CudaStream stream = {}) {
+  return context().grouped_reduce_scatter(inputs, outputs, op, stream);
+}
+/// \}
 
 /// Context::grouped_allgather of the default context.
 /// \returns what Context::grouped_allgather returns.
 /// \throws Error as Context::grouped_allgather; also kNotInitialized before `init`.
+/// \{
 inline GatheredTensors grouped_allgather(std::span<const ConstTensorView> blocks,
                                          std::span<const TensorView> outputs,
                                          CudaStream stream = {}) {
   return context().grouped_allgather(blocks, outputs, stream);
 }
+inline GatheredTensors grouped_allgather(std::span<const TensorView> blocks,
+                                         std::span<const TensorView> outputs,
+                                         CudaStream stream = {}) {
+  return context().grouped_allgather(blocks, outputs, stream);
+}
+/// \}
 
 /// Context::grouped_allreduce with factors, on the default context.
 /// \returns what Context::grouped_allreduce returns.
@@ -274,20 +289,34 @@ template <typename... Arguments>
 /// Context::grouped_reduce_scatter_async of the default context.
 /// \returns what Context::grouped_reduce_scatter_async returns.
 /// \throws Error as Context::grouped_reduce_scatter_async; also kNotInitialized before `init`.
+/// \{
 [[nodiscard]] inline Pending<ScatteredTensors> grouped_reduce_scatter_async(
     std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
     ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_reduce_scatter_async(inputs, outputs, op, stream);
 }
+[[nodiscard]] inline Pending<ScatteredTensors> grouped_reduce_scatter_async(
+    std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+    ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().grouped_reduce_scatter_async(inputs, outputs, op, stream);
+}
+/// \}
 
 /// Context::grouped_allgather_async of the default context.
 /// \returns what Context::grouped_allgather_async returns.
 /// \throws Error as Context::grouped_allgather_async; also kNotInitialized before `init`.
+/// \{
 [[nodiscard]] inline Pending<GatheredTensors> grouped_allgather_async(
     std::span<const ConstTensorView> blocks, std::span<const TensorView> outputs,
     CudaStream stream = {}) {
   return context().grouped_allgather_async(blocks, outputs, stream);
 }
+[[nodiscard]] inline Pending<GatheredTensors> grouped_allgather_async(
+    std::span<const TensorView> blocks, std::span<const TensorView> outputs,
+    CudaStream stream = {}) {
+  return context().grouped_allgather_async(blocks, outputs, stream);
+}
+/// \}
 
 /// Context::broadcast_async of the default context, with its arguments.
 /// \returns what Context::broadcast_async returns.
