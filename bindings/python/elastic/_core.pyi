@@ -71,9 +71,12 @@ class Work:
     An asynchronous operation under way. Keeps its tensors alive until it is complete.
     """
 
-    def wait(self) -> Contributors:
+    def wait(self, stream: Any = None) -> Contributors:
         """
         Waits until the operation is complete, and returns its Contributors. Raises its error if it failed.
+        With ``stream``, such as ``torch.cuda.current_stream()``, it does not wait for the device: what is
+        queued on that stream from now on sees the results. It still waits until all members have the
+        operation, so that no death changes them any more.
         """
 
     def wait_for(self, seconds: float) -> bool:
