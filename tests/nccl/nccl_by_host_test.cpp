@@ -23,7 +23,7 @@ class NcclByHostTest : public NcclAllreduceFixture {
  protected:
   /// Whether a lane of the rank has the turn on the device.
   bool is_taken(std::size_t rank) {
-    return !services_[rank].devices->open(0).value()->take_turn({}).owns_lock();
+    return !services_[rank].devices->open(0).value()->take_turn({});
   }
 };
 
@@ -72,7 +72,7 @@ TEST_F(NcclByHostTest, GoesThroughTheHostWhereADeviceStaysTaken) {
   {
     const auto device = services_[1].devices->open(0);
     const auto turn = device.value()->take_turn({});
-    ASSERT_TRUE(turn.owns_lock());
+    ASSERT_TRUE(turn);
     EXPECT_FALSE(allreduce());
   }
   EXPECT_TRUE(allreduce());
@@ -83,12 +83,12 @@ TEST_F(NcclByHostTest, WaitsForADeviceThatIsTaken) {
   ASSERT_TRUE(allreduce());
   const auto device = services_[1].devices->open(0);
   auto turn = device.value()->take_turn({});
-  ASSERT_TRUE(turn.owns_lock());
+  ASSERT_TRUE(turn);
   const auto outcome = begin({{DType::kF32, 1003}});
   std::thread ranks(
       [&] { on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); }); });
   until([&] { return is_taken(0); });
-  turn.unlock();
+  turn.give_back();
   ranks.join();
   EXPECT_TRUE(expect_right(*outcome, ReduceOp::kSum)) << "it went through the host";
 }

@@ -1,7 +1,6 @@
 #include "collectives/backend/nccl/nccl_backend.hpp"
 
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -64,7 +63,7 @@ class NcclBackend final : public Backend {
   /// The device of an operation's tensors, if this lane has the turn on it.
   struct Turn {
     std::shared_ptr<SharedDevice> device;
-    SharedDevice::Turn lock;
+    DeviceTurns::Turn held;
   };
 
   /// This rank's part in an operation by NCCL.
@@ -76,7 +75,7 @@ class NcclBackend final : public Backend {
 
   Status begin_early(LaneOperation& operation);
   Result<Turn> take_turn(const Call& call, const Payload& payload);
-  Result<SharedDevice::Turn> wait_for_turn(SharedDevice& device, std::size_t bytes);
+  Result<DeviceTurns::Turn> wait_for_turn(SharedDevice& device, std::size_t bytes);
   Result<std::shared_ptr<Communicator>> agree(LaneOperation& operation, OwnTensors own);
   Result<bool> agree_on_work(LaneOperation& operation, Part& part, const Payload& payload);
   Result<bool> agree_on_gathering(LaneOperation& operation, Part& part, const Payload& payload,
@@ -123,7 +122,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
       if (!done.ok() || done.value()) return done.status();
     }
   }
-  if (turn.lock.owns_lock()) turn.lock.unlock();
+  turn.held.give_back();
   return by_host(operation, payload);
 }
 
@@ -205,20 +204,20 @@ Result<NcclBackend::Turn> NcclBackend::take_turn(const Call& call, const Payload
   if (!device.value()->mover().takes(given.tensors())) return Turn{};
   std::size_t bytes = 0;
   for (const DeviceTensor& tensor : given.tensors()) bytes += tensor.bytes_of_wire();
-  auto lock = wait_for_turn(*device.value(), bytes);
-  if (!lock.ok()) return lock.status();
-  if (!lock.value().owns_lock()) return Turn{};
-  return Turn{std::move(device).value(), std::move(lock).value()};
+  auto held = wait_for_turn(*device.value(), bytes);
+  if (!held.ok()) return held.status();
+  if (!held.value()) return Turn{};
+  return Turn{std::move(device).value(), std::move(held).value()};
 }
 
 /// Waits while another lane has the turn. Not for ever, as that lane may itself wait for a rank
 /// that waits here: about as long as the way through host memory would take.
-Result<SharedDevice::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std::size_t bytes) {
+Result<DeviceTurns::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std::size_t bytes) {
   constexpr Duration kLook = std::chrono::microseconds(100);
   const TimePoint until = Clock::now() + services_.turn + std::chrono::nanoseconds(bytes);
   for (;;) {
-    SharedDevice::Turn turn = device.take_turn(kLook);
-    if (turn.owns_lock() || Clock::now() >= until) return turn;
+    DeviceTurns::Turn turn = device.take_turn(kLook);
+    if (turn || Clock::now() >= until) return turn;
     if (Status status = view_.mesh->progress_and_check_peers(); !status.ok()) {
       view_.mesh->abandon();
       return status;

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/memory/bucket_mover.hpp"
+#include "collectives/backend/nccl/memory/device_turns.hpp"
 #include "collectives/backend/nccl/memory/memory_shortage.hpp"
 #include "collectives/backend/nccl/memory/nccl_memory.hpp"
 #include "collectives/device/block_pool.hpp"
@@ -33,9 +33,8 @@ class SharedDevice {
   const std::shared_ptr<device::CudaDevice>& cuda() const { return cuda_; }
   /// The turn to run a communicator's work on the device. With work of two communicators at once,
   /// in different orders on two ranks, the ranks would wait for each other for ever.
-  using Turn = std::unique_lock<std::timed_mutex>;
   /// Waits for it, at most so long.
-  Turn take_turn(Duration most) { return Turn(turn_, most); }
+  DeviceTurns::Turn take_turn(Duration most) { return turns_.take(most); }
 
   /// The CUDA stream of a lane, with the highest priority: the ranks' kernels of NCCL wait for each
   /// other, so one that waits behind a program's kernels delays all ranks. Lives as long as this
@@ -66,7 +65,7 @@ class SharedDevice {
   const NcclMemory nccl_memory_;
   device::BlockPool memory_;
   MemoryShortage shortage_;
-  std::timed_mutex turn_;  // guards no field
+  DeviceTurns turns_;
   Mutex mutex_;
   std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);  // by lane
   void* way_back_ ELASTIC_GUARDED_BY(mutex_) = nullptr;
