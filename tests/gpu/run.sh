@@ -238,7 +238,7 @@ use_device() {
 # sanitize TOOL PROGRAM FILTER: the program under compute-sanitizer, without the tests that take long.
 sanitize() {
   local tool=$1 program=$2 filter=$3
-  measured "compute-sanitizer, $tool" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+  measured "compute-sanitizer, $tool, $(basename "$program")" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 \
     "$program" --gtest_brief=1 --gtest_filter="$filter"
 }
 

@@ -49,7 +49,7 @@ TEST_P(BrokenRuns, AreNoticed) {
                               : GetParam() == Mutation::kEarlyError       ? 708
                               : GetParam() == Mutation::kForgottenTimeout ? 287
                               : GetParam() == Mutation::kUnreportedLink   ? 1275
-                              : GetParam() == Mutation::kStaleLastRank    ? 1684
+                              : GetParam() == Mutation::kStaleLastRank    ? 2560
                               : GetParam() == Mutation::kPresentRoster    ? 160
                               : GetParam() == Mutation::kLateRoster       ? 7562
                                                                           : 1;
