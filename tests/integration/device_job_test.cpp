@@ -332,6 +332,7 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   return scenario;
 }
 
+#ifdef KERNELS_ARE_BUILT
 /// NCCL adds up the halves that kernels have made.
 Scenario compressed_by_nccl() {
   return with_kernels(compressed(on_device_by_nccl("bf16", "wait")));
@@ -339,6 +340,7 @@ Scenario compressed_by_nccl() {
 
 INSTANTIATE_TEST_SUITE_P(CompressedByNccl, DeviceKillTest, ::testing::Values(compressed_by_nccl()),
                          [](const auto& param) { return param.param.mode; });
+#endif
 
 /// The memory that the stand-in for NCCL shares between processes outlives each of them: after a
 /// death it is silent, as a connection that is merely slow.
