@@ -98,7 +98,8 @@ bool Work::ready() const noexcept {
 
 Contributors Work::contributors() const {
   const detail::WorkState& state = checked(state_);
-  if (!state.ready() && !state.all_ranks_have_it()) {
+  if (state.ready()) return runtime::value_or_throw(state.outcome());
+  if (!state.all_ranks_have_it()) {
     throw Error(ErrorCode::kInvalidArgument, "this operation is not complete: call wait() first");
   }
   return runtime::value_or_throw(state.outcome_of_all_ranks());

@@ -23,7 +23,6 @@ void DeviceGroupedAllgather::lay_out(std::span<const DeviceTensor> tensors,
   std::size_t at = 0;
   for (std::size_t rank = 0; rank < counts.size() / tensors.size(); ++rank) {
     const auto theirs = counts.subspan(rank * tensors.size(), tensors.size());
-    if (rank == rank_) own_counts_.assign(theirs.begin(), theirs.end());
     std::vector<std::size_t> bytes;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       bytes.push_back(static_cast<std::size_t>(theirs[i]) * size_of(tensors[i].dtype));
@@ -52,20 +51,12 @@ Status DeviceGroupedAllgather::allocate() {
 }
 
 Status DeviceGroupedAllgather::launch(TimePoint until, const Meanwhile& meanwhile) {
-  if (Status filled = fill_own_block(); !filled.ok()) return filled;
-  return gather(until, meanwhile);
-}
-
-/// The numbers of elements, then the blocks.
-Status DeviceGroupedAllgather::fill_own_block() {
   const RankBlock& own = blocks_[rank_];
-  const device::CudaDevice& cuda = *device()->cuda();
-  Status counts = cuda.outcome(
-      "cuMemcpyHtoDAsync",
-      cuda.cuda().api().copy_to_device(result().address() + own.offset, own_counts_.data(),
-                                       plan::GroupBlock::head(own_counts_.size()), stream()));
-  if (!counts.ok() || own.tensors.empty()) return counts;
-  return device()->mover().pack(own.tensors, result().address(), stream());
+  if (!own.tensors.empty()) {
+    Status filled = device()->mover().pack(own.tensors, result().address(), stream());
+    if (!filled.ok()) return filled;
+  }
+  return gather(until, meanwhile);
 }
 
 /// Blocks of equal size take one ncclAllGather, others one broadcast each, in one group.

@@ -10,9 +10,9 @@
 namespace elastic::collectives::nccl {
 
 /// An allgather of several tensors as one unit. This rank's blocks are copied to its place in the
-/// result, in the layout of plan::GroupBlock, and NCCL gathers these: one call for any number of
-/// tensors, and in the layout that the result has in host memory. The copy is a small part of the
-/// one that takes the result to the outputs.
+/// result, in the layout of plan::GroupBlock, whose head stays empty here: the ranks have exchanged
+/// their counts. NCCL gathers these places, in one call for any number of tensors. The copy is a
+/// small part of the one that takes the result to the outputs.
 class DeviceGroupedAllgather final : public DeviceWork {
  public:
   /// `counts`: elements of each rank's block of each tensor, those of rank 0 first.
@@ -29,13 +29,11 @@ class DeviceGroupedAllgather final : public DeviceWork {
 
   Status allocate() override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
-  Status fill_own_block();
   Status gather(TimePoint until, const Meanwhile& meanwhile);
   void lay_out(std::span<const DeviceTensor> tensors, std::span<const std::uint64_t> counts);
 
   const std::size_t rank_;
-  std::vector<std::uint64_t> own_counts_;  // in front of this rank's block; copied by the stream
-  std::vector<RankBlock> blocks_;          // by rank
+  std::vector<RankBlock> blocks_;  // by rank
 };
 
 }  // namespace elastic::collectives::nccl

@@ -27,8 +27,8 @@ struct Deadlines {
   /// process that has tens of GiB of pinned memory and of a device. So 5.5 s, and as long again,
   /// and some.
   Duration abort = std::chrono::seconds(15);
-  /// Limit for NCCL to shrink a communicator, after which the ranks make it anew. All ranks begin
-  /// at about the same time, and NCCL does not tell them where one has failed.
+  /// Limit for NCCL to shrink a communicator; then the ranks make a new one. All ranks begin at
+  /// about the same time, and NCCL does not tell them where one has failed.
   Duration shrink = std::chrono::seconds(10);
 };
 
@@ -106,7 +106,7 @@ class CommunicatorState {
   void call_begins(const char* call);
   Decision call_returned(const Answer& answer, TimePoint now);
   /// The ranks' answers in kAgree: ok, or the failure with the rank that had it.
-  /// After a failure to shrink, all ranks meet again and make it anew.
+  /// After a failure to shrink, all ranks meet again and make a new communicator.
   Decision agreed(const Status& agreed, TimePoint now);
   /// Its view has ended: keeps the communicator without use, if it is ready and NCCL is done with
   /// all calls. False: it is not, and nothing has changed.
