@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -145,6 +147,21 @@ class Backend {
 
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
+
+  /// An operation on tensors on devices that follows another one on the lane.
+  struct Coming {
+    Call call;
+    DeviceTensors* tensors = nullptr;  ///< those of its payload; they stay until its `run`
+  };
+  /// Nothing: it is not known yet.
+  using Upcoming = std::function<std::optional<Coming>()>;
+  /// Before `run`, for the time of that call: which operation follows. A backend that waits for a
+  /// device may ask meanwhile, and begin it early. The lane runs nothing else before it, and calls
+  /// `end_early` if it cannot run it.
+  virtual void expect(Upcoming /*upcoming*/) {}
+  /// Ends an operation that has begun early and will not be run. Fails like `run` with
+  /// kUnavailable.
+  virtual Status end_early() { return {}; }
 
   /// The sizes for which `run` takes ZeroCopyTensors (plan::choose_way). The same on all ranks.
   virtual plan::AllreduceLimits allreduce_limits() const { return {}; }

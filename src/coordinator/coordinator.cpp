@@ -232,6 +232,8 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
     return Status(Code::kAborted, "interrupted again");
   }
   running_.reset();
+  next_.reset();
+  looked_ahead_ = {};
   orders_.clear();
   generation_ = members.generation;
   // Drops frames of older views. Frames of this view wait until an operation asks for them.
@@ -332,24 +334,55 @@ Status Coordinator::take_note(transport::Mesh& mesh, int from, const std::vector
   return negotiator_.on_note(arrival.from, arrival.note);
 }
 
-Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
+void Coordinator::take_orders() {
   for (OrderItem& order : negotiator_.take_orders()) {
     note_ordered(order);
     orders_.push_back(std::move(order));
   }
+}
+
+Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
+  take_orders();
+  const Lane::Upcoming upcoming = [&] { return look_ahead(ownership); };
   while (!orders_.empty()) {
     busy = true;
-    running_ = operation_for(orders_.front(), *ownership.view().members);
-    name_operation(orders_.front());
+    const OrderItem& order = orders_.front();
+    running_ = next_ ? std::move(next_) : operation_for(order, *ownership.view().members);
+    name_operation(order);
     run_since_ = Clock::now();
-    const Lane::Attempt attempt = lane_.attempt(ownership, *running_);
+    const Lane::Attempt attempt =
+        lane_.attempt(ownership, *running_, is_on_device(order) ? upcoming : nullptr);
     if (!attempt.final) return Status(Code::kAborted, "interrupted");
     running_.reset();
     finish(attempt);
     orders_.pop_front();
+    if (!looked_ahead_.ok()) return looked_ahead_;
     if (Status status = exchange_notes(ownership, busy); !status.ok()) return status;
   }
   return {};
+}
+
+/// Asked while the backend waits for the device: negotiates on, and makes the operation of the
+/// second order. Null: there is none yet that could begin early.
+Operation* Coordinator::look_ahead(Lane::Ownership& ownership) {
+  take_submissions();
+  bool busy = false;
+  if (looked_ahead_.ok()) looked_ahead_ = exchange_notes(ownership, busy);
+  take_orders();
+  if (orders_.size() < 2 || !is_on_device(orders_[1])) return nullptr;
+  if (!next_) next_ = operation_for(orders_[1], *ownership.view().members);
+  return next_.get();
+}
+
+/// Whether it is an allreduce of named tensors that the backend gets on a device.
+bool Coordinator::is_on_device(const OrderItem& order) const {
+  if (order.is_of_group() || order.last_joined || order.is_mismatch() || order.is_neutral) {
+    return false;
+  }
+  return std::ranges::any_of(*order.requests, [this](const auto& request) {
+    const Submission& its = pending_.at(request->name);
+    return !its.call.make && its.staged && its.staged->when() == device::Fetch::kOnDemand;
+  });
 }
 
 std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,

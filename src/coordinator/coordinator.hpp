@@ -135,6 +135,9 @@ class Coordinator {
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
   Status take_note(transport::Mesh& mesh, int from, const std::vector<std::byte>& note);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
+  void take_orders();
+  Operation* look_ahead(Lane::Ownership& ownership);
+  bool is_on_device(const OrderItem& order) const;
   Status negotiate(const Submission& submission);
   void tune_buckets(const Submission& next);
   std::unique_ptr<Operation> operation_for(const OrderItem& order, const Members& members) const;
@@ -188,7 +191,9 @@ class Coordinator {
   std::deque<OrderItem> orders_;        // agreed, not complete
   std::unique_ptr<Operation> running_;  // of the first order; kept through a view change, which may
                                         // bring its result
-  TimePoint run_since_{};               // the begin of its latest attempt
+  std::unique_ptr<Operation> next_;     // of the second order, which may have begun in this view
+  Status looked_ahead_;                 // of the links meanwhile
+  TimePoint run_since_{};               // the begin of the latest attempt at the first order
   std::uint64_t generation_ = 0;        // of the view that the negotiator is in
   std::shared_ptr<const Members> members_;  // of that view
   TimePoint last_progress_{};

@@ -40,6 +40,7 @@ class DeviceOperation : public Operation, private collectives::DeviceTensors {
   bool is_lost(const Members& members) const override { return host_->is_lost(members); }
   void choose_ways(const plan::AllreduceLimits& limits) override;
   collectives::Call call(const Members& members) override { return host_->call(members); }
+  collectives::DeviceTensors* on_device() override { return this; }
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
   std::string needs() const override { return host_->needs(); }

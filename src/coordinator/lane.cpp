@@ -20,6 +20,7 @@ Lane::Ownership& Lane::Ownership::operator=(Ownership&& other) noexcept {
 }
 
 void Lane::Ownership::release() {
+  if (lane_ != nullptr && view_) lane_->end_early(*view_);
   view_.reset();
   if (lane_ != nullptr) std::exchange(lane_, nullptr)->release();
 }

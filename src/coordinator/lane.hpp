@@ -113,9 +113,12 @@ class Lane {
   /// none was interrupted), the attempt is final. Otherwise its status is ok, or says why the view
   /// ended: then release the ownership and acquire again.
   Attempt resume(Ownership& ownership, Operation* operation);
+  /// The operation that the owner will try next, and nothing before it; null if that is not known
+  /// yet. It may begin early.
+  using Upcoming = std::function<Operation*()>;
   /// Tries `operation` once, after `resume`. If the attempt is not final, release the ownership and
-  /// acquire again.
-  Attempt attempt(Ownership& ownership, Operation& operation);
+  /// acquire again. `upcoming` is asked meanwhile; it may be empty.
+  Attempt attempt(Ownership& ownership, Operation& operation, const Upcoming& upcoming = {});
 
   /// Blocks until something arrives on this lane's links or `wake_fd` is readable. Fails with a
   /// link's error, or with kAborted when the view changes: then release and acquire again.
@@ -166,8 +169,9 @@ class Lane {
   std::optional<Result<Contributors>> try_small(LaneView& view, std::uint64_t position,
                                                 const SmallAttempt& small);
   Attempt try_resume(LaneView& view, Operation* operation);
-  Attempt try_attempt(LaneView& view, Operation& operation);
+  Attempt try_attempt(LaneView& view, Operation& operation, const Upcoming& upcoming);
   Attempt perform(LaneView& view, Operation& operation, const collectives::Call& call);
+  void end_early(LaneView& view);
   Status run_lent(collectives::Backend& backend, const collectives::Call& call);
   void keep_work();
   void settle(LaneView& view);

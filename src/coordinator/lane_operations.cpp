@@ -35,6 +35,18 @@ std::size_t bytes_of(const collectives::Payload& payload) {
   return bytes;
 }
 
+/// `upcoming` in the terms of the view's backend.
+collectives::Backend::Upcoming as_backend_asks(const LaneView& view,
+                                               const Lane::Upcoming& upcoming) {
+  return [&view, &upcoming]() -> std::optional<collectives::Backend::Coming> {
+    Operation* const next = upcoming();
+    if (next == nullptr) return std::nullopt;
+    next->choose_ways(view.backend->allreduce_limits());
+    return collectives::Backend::Coming{performed_by(*view.backend, next->call(*view.members)),
+                                        next->on_device()};
+  };
+}
+
 /// Whether `small` is for this view and its backend.
 bool suits(const LaneView& view, const SmallAttempt& small) {
   return (small.generation == 0 || small.generation == view.generation()) &&
@@ -139,8 +151,8 @@ Lane::Attempt Lane::resume(Ownership& ownership, Operation* operation) {
   return or_leave([&] { return try_resume(ownership.view(), operation); });
 }
 
-Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
-  return or_leave([&] { return try_attempt(ownership.view(), operation); });
+Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation, const Upcoming& upcoming) {
+  return or_leave([&] { return try_attempt(ownership.view(), operation, upcoming); });
 }
 
 Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
@@ -162,7 +174,7 @@ Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
   return deliver(*operation, attempted_by_ ? attempted_by_ : view.members);
 }
 
-Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
+Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation, const Upcoming& upcoming) {
   operation.choose_ways(view.backend->allreduce_limits());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   {
@@ -175,13 +187,20 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   const bool is_of_group = !call.group.empty();
   trace_.begin(position(), view.generation(),
                is_of_group ? call.group_fingerprint : call.fingerprint);
+  if (upcoming) view.backend->expect(as_backend_asks(view, upcoming));
   Attempt ended = perform(view, operation, call);
+  if (upcoming) view.backend->expect({});
   timeline::Outcome outcome = timeline::Outcome::kInterrupted;
   if (ended.final) {
     outcome = ended.status.ok() ? timeline::Outcome::kDone : timeline::Outcome::kError;
   }
   trace_.end(outcome, is_of_group ? static_cast<int>(call.group.size()) : view.members->size());
   return ended;
+}
+
+/// The owner gives the lane back, and what has begun early with it.
+void Lane::end_early(LaneView& view) {
+  if (const Status ended = view.backend->end_early(); !ended.ok()) static_cast<void>(leave(ended));
 }
 
 /// The attempt itself, which has begun.

@@ -51,6 +51,9 @@ class Operation {
   /// Copies the input into `payload`, which is empty and packed, or gives it the form that lists
   /// the tensors instead.
   virtual void pack(const Members& members, collectives::Payload& payload) = 0;
+  /// Its tensors, if all that a backend needs of it is on devices: it may begin early. Asked after
+  /// `choose_ways`.
+  virtual collectives::DeviceTensors* on_device() { return nullptr; }
   /// Copies the result, computed by `members`, to the caller. ZeroCopyTensors have it already. A
   /// payload from another member is contiguous: it has the zero-copy tensors in `data`, after the
   /// others.

@@ -31,6 +31,9 @@ namespace {
 ///    (Readiness). This also advances the making of the view's communicator. An allgather takes its
 ///    memory after the vote, when the ranks have exchanged their counts (`agree_on_gathering`).
 /// 3. If so, perform it by NCCL, and exchange whether it succeeded on all ranks (`by_nccl`).
+///    Meanwhile the next operation begins, if it is known (`begin_next`): the device packs its
+///    tensors, and with the verdict on this one the ranks exchange whether all are ready for the
+///    next one. As soon as they are, NCCL has it, and its steps 1 and 2 are over.
 /// 4. Otherwise, or if NCCL failed on a rank, perform it in host memory by the native backend.
 ///
 /// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
@@ -41,6 +44,9 @@ class NcclBackend final : public Backend {
         services_(std::move(services)),
         shared_(services_.communicators->of(
             view_.worker, {view_.generation, view_.mesh->rank(), view_.mesh->size()}, services_)) {}
+  ~NcclBackend() override { static_cast<void>(NcclBackend::end_early()); }
+  NcclBackend(const NcclBackend&) = delete;
+  NcclBackend& operator=(const NcclBackend&) = delete;
 
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
@@ -54,6 +60,8 @@ class NcclBackend final : public Backend {
   Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override {
     return view_.native->hand_over(position, pairs, parcel);
   }
+  void expect(Upcoming upcoming) override { upcoming_ = std::move(upcoming); }
+  Status end_early() override;
   void abort() noexcept override;
   int rank() const override { return view_.mesh->rank(); }
   int size() const override { return view_.mesh->size(); }
@@ -69,9 +77,19 @@ class NcclBackend final : public Backend {
   /// This rank's part in an operation by NCCL.
   struct Part {
     std::shared_ptr<SharedDevice> device;
-    std::unique_ptr<DeviceWork> work;   ///< with its memory, if it is not null
-    std::vector<std::uint64_t> counts;  ///< elements of each rank; none where there are no blocks
+    std::shared_ptr<Communicator> communicator = nullptr;
+    std::unique_ptr<DeviceWork> work = nullptr;  ///< with its memory, if it is not null
+    std::vector<std::uint64_t> counts = {};  ///< of each rank; none where there are no blocks
+    std::optional<Status> begun = {};        ///< the outcome of DeviceWork::begin
   };
+  /// The operation after the present one, or between two the next one: without `work` it has not
+  /// begun early. It counts as a use of the communicator.
+  struct Next {
+    Turn turn;
+    Part part;
+    std::unique_ptr<ViewCommunicator::Use> use;
+  };
+  using Meanwhile = DeviceWork::Meanwhile;
 
   Status begin_early(LaneOperation& operation);
   Result<Turn> take_turn(const Call& call, const Payload& payload);
@@ -80,18 +98,23 @@ class NcclBackend final : public Backend {
   Result<bool> agree_on_work(LaneOperation& operation, Part& part, const Payload& payload);
   Result<bool> agree_on_gathering(LaneOperation& operation, Part& part, const Payload& payload,
                                   std::shared_ptr<Communicator> communicator);
-  Status prepare_work(const Call& call, Part& part, const Payload& payload,
+  Status prepare_work(const Call& call, Part& part, const DeviceTensors& tensors,
                       std::shared_ptr<Communicator> communicator,
                       device::BlockPool::Block registered) const;
   Result<std::vector<std::uint64_t>> exchange(LaneOperation& operation,
                                               const std::vector<std::uint64_t>& mine);
   Result<std::vector<std::uint64_t>> share_counts(LaneOperation& operation);
   Result<std::vector<std::uint64_t>> share_grouped_counts(LaneOperation& operation);
+  Status by_nccl_or_host(LaneOperation& operation, bool agreed, Turn& turn, Part& part,
+                         Payload& payload);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
+  void begin_next(Verdict& verdict, const Part& present, const Meanwhile& meanwhile);
+  bool prepare_next(const Coming& coming, const Part& present);
+  void drop_next();
   Result<bool> conclude(Verdict& verdict, bool succeeded, const Call& call, Part& part,
                         Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
-  Status stop(const DeviceWork& work, const Status& why);
+  Status stop(const Part& part, const Status& why);
   transport::OpTag next_tag(LaneOperation& operation) const {
     return {view_.generation, operation.position, operation.next_phase()};
   }
@@ -101,27 +124,39 @@ class NcclBackend final : public Backend {
   const std::shared_ptr<ViewCommunicator> shared_;
   std::set<std::string> told_;  // calls whose use of NCCL was logged
   Registrations registrations_;
+  Upcoming upcoming_;  // empty: not to be asked any more
+  Next next_;
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   LaneOperation operation{position, call};
+  if (next_.part.work) {
+    Next begun = std::exchange(next_, {});
+    return by_nccl_or_host(operation, true, begun.turn, begun.part, payload);
+  }
   if (call.kind == Kind::kTransfer) {
     if (Status begun = begin_early(operation); !begun.ok()) return begun;
     return by_host(operation, payload);
   }
   if (!is_for_nccl(call.kind) || !call.group.empty()) return by_host(operation, payload);
-  Result<Turn> taken = take_turn(call, payload);
-  if (!taken.ok()) return taken.status();
-  Turn& turn = taken.value();
-  {
-    Part part{turn.device, nullptr, {}};
-    const Result<bool> agreed = agree_on_work(operation, part, payload);
-    if (!agreed.ok()) return agreed.status();
-    if (agreed.value()) {
-      const Result<bool> done = by_nccl(operation, part, payload);
-      if (!done.ok() || done.value()) return done.status();
-    }
+  Result<Turn> turn = take_turn(call, payload);
+  if (!turn.ok()) return turn.status();
+  Part part{turn.value().device};
+  const Result<bool> agreed = agree_on_work(operation, part, payload);
+  if (!agreed.ok()) return agreed.status();
+  return by_nccl_or_host(operation, agreed.value(), turn.value(), part, payload);
+}
+
+/// The next operation has begun meanwhile if it could: it keeps the turn.
+Status NcclBackend::by_nccl_or_host(LaneOperation& operation, bool agreed, Turn& turn, Part& part,
+                                    Payload& payload) {
+  if (agreed) {
+    const Result<bool> done = by_nccl(operation, part, payload);
+    if (!done.ok()) return done.status();
+    if (next_.part.work) next_.turn = std::move(turn);
+    if (done.value()) return {};
   }
+  part = {};
   turn.held.give_back();
   return by_host(operation, payload);
 }
@@ -154,7 +189,7 @@ Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
   if (!gathers) {
     own.prepare = [&](std::shared_ptr<Communicator> communicator,
                       device::BlockPool::Block registered) {
-      return prepare_work(call, part, payload, std::move(communicator), std::move(registered));
+      return prepare_work(call, part, *payload.on_device(), std::move(communicator), std::move(registered));
     };
   }
   auto agreed = agree(operation, std::move(own));
@@ -172,18 +207,19 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
       is_grouped_call(operation.call) ? share_grouped_counts(operation) : share_counts(operation);
   if (!counts.ok()) return counts.status();
   part.counts = std::move(counts).value();
-  const Status own = prepare_work(operation.call, part, payload, std::move(communicator), {});
+  const Status own = prepare_work(operation.call, part, *payload.on_device(), std::move(communicator), {});
   Verdict votes(*view_.mesh);
   if (Status begun = votes.begin(next_tag(operation)); !begun.ok()) return begun;
   return votes.all(own.ok());
 }
 
 /// Makes this rank's work, and takes the memory for it.
-Status NcclBackend::prepare_work(const Call& call, Part& part, const Payload& payload,
+Status NcclBackend::prepare_work(const Call& call, Part& part, const DeviceTensors& tensors,
                                  std::shared_ptr<Communicator> communicator,
                                  device::BlockPool::Block registered) const {
+  part.communicator = communicator;
   part.work = work_for({std::move(communicator), part.device, view_.lane, std::move(registered)},
-                       call, payload.on_device()->tensors(), part.counts, rank(), size());
+                       call, tensors.tensors(), part.counts, rank(), size());
   Status prepared = part.work->prepare();
   if (!prepared.ok()) log::debug("nccl: this rank votes against NCCL: {}", prepared.message());
   return prepared;
@@ -276,20 +312,76 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload&
   const ViewCommunicator::Use use(*shared_);
   Verdict verdict(*view_.mesh);
   Status links = verdict.begin(next_tag(operation));
-  if (!links.ok()) return links;
   const auto meanwhile = [&]() -> Status {
-    links = view_.mesh->progress_and_check_peers();
+    if (links.ok()) links = view_.mesh->progress_and_check_peers();
     if (!links.ok() || !verdict.has_failed()) return links;
     return Status(Code::kPeerLost, "NCCL has failed on another rank");
   };
-  const Status own = part.work->run(services_.operation, meanwhile);
+  Status own = links;
+  const TimePoint until = part.work->limit(services_.operation);
+  if (own.ok() && !part.begun) part.begun = part.work->begin(until, meanwhile);
+  if (own.ok()) own = *part.begun;
+  if (own.ok()) {
+    own = part.work->wait(until, [&]() -> Status {
+      if (Status status = meanwhile(); !status.ok()) return status;
+      begin_next(verdict, part, meanwhile);
+      return {};
+    });
+  }
   if (!own.ok()) {
-    if (Status stopped = stop(*part.work, own); !stopped.ok()) return stopped;
+    if (Status stopped = stop(part, own); !stopped.ok()) return stopped;
     // If `abort` ended it, the view is to change, and there is no verdict to exchange.
     if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
   if (!links.ok()) return links;
   return conclude(verdict, own.ok(), operation.call, part, payload);
+}
+
+/// While NCCL performs the present operation: begins the next one, as soon as it is known, as far
+/// as is possible.
+void NcclBackend::begin_next(Verdict& verdict, const Part& present, const Meanwhile& meanwhile) {
+  // The other lane would not get its turn.
+  if (upcoming_ && present.device->is_turn_awaited()) upcoming_ = {};
+  if (upcoming_) {
+    const std::optional<Coming> coming = upcoming_();
+    if (!coming) return;
+    upcoming_ = {};
+    if (prepare_next(*coming, present)) verdict.say_ready();
+  }
+  Part& next = next_.part;
+  if (!next.work || next.begun || !verdict.all_are_ready()) return;
+  next.begun = next.work->begin(next.work->limit(services_.operation), meanwhile);
+}
+
+/// False: it is to begin in its own time, such as an operation whose result is to go to registered
+/// memory.
+bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
+  const auto tensors = coming.tensors->tensors();
+  const auto device = services_.devices->open(coming.tensors->device());
+  if (coming.call.kind != Kind::kAllreduce || !coming.call.group.empty() || !device.ok() ||
+      device.value() != present.device || !is_for_nccl(coming.call, tensors) ||
+      !present.device->mover().takes(tensors) || registrations_.are_in_use()) {
+    return false;
+  }
+  next_.use = std::make_unique<ViewCommunicator::Use>(*shared_);
+  next_.part.device = present.device;
+  Status status =
+      prepare_work(coming.call, next_.part, *coming.tensors, present.communicator, {});
+  if (status.ok()) status = next_.part.work->pack_early();
+  if (!status.ok()) drop_next();
+  return status.ok();
+}
+
+/// NCCL has not got it.
+void NcclBackend::drop_next() {
+  if (next_.part.work) next_.part.work->wait_for_copies();
+  next_ = {};
+}
+
+Status NcclBackend::end_early() {
+  if (!next_.part.work) return {};
+  Next begun = std::exchange(next_, {});
+  return stop(begun.part, Status(Code::kAborted, "the operation will not be run"));
 }
 
 /// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
@@ -298,7 +390,7 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call&
   const Result<bool> all = verdict.all(succeeded);
   if (!all.ok()) {
     // NCCL may have succeeded on this rank and failed on others.
-    const Status stopped = stop(*part.work, all.status());
+    const Status stopped = stop(part, all.status());
     // Other ranks may know that all have succeeded, and go on: then this is the result.
     if (succeeded) {
       payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts), true};
@@ -306,10 +398,11 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call&
     return stopped.ok() ? all.status() : stopped;
   }
   if (!all.value()) {
-    Status stopped = stop(*part.work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    Status stopped = stop(part, Status(Code::kPeerLost, "NCCL has failed on another rank"));
     if (!stopped.ok()) return stopped;
     return false;
   }
+  if (next_.part.work && !verdict.all_are_ready()) drop_next();
   if (told_.insert(plural(call)).second) {
     log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
               view_.generation, plural(call));
@@ -318,16 +411,19 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call&
   return true;
 }
 
-/// Ends all work of the operation on the device. After a failure this worker has to leave.
+/// Ends all work on the device of the operation, and of the next one if that has begun. After a
+/// failure this worker has to leave.
 ///
 /// The device ends it soon after the abort, long before NCCL has taken the communicator apart. But
 /// ranks of one process may be at each other's tensors directly.
-Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
+Status NcclBackend::stop(const Part& part, const Status& why) {
   if (Status gone = shared_->give_up(why); !gone.ok()) return gone;
   const bool alone = services_.communicators->has_no_other_than(view_.worker);
-  const auto is_unused = [&] { return alone && work.has_stopped(); };
+  const auto has_stopped = [](const Part& each) { return !each.begun || each.work->has_stopped(); };
+  const auto is_unused = [&] { return alone && has_stopped(part) && has_stopped(next_.part); };
   if (Status stuck = shared_->wait_until_unused(is_unused); !stuck.ok()) return stuck;
-  work.wait_for_copies();
+  part.work->wait_for_copies();
+  if (next_.part.work) drop_next();
   return {};
 }
 

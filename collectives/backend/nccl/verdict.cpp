@@ -12,7 +12,7 @@ Verdict::Verdict(transport::Mesh& mesh, int tree_from)
     if (peer != mesh.rank()) peers_.push_back(peer);
   }
   if (is_tree_ && mesh.rank() > 0) parent_ = (mesh.rank() - 1) / kBranches;
-  heard_.resize(peers_.size());
+  for (Answers& answers : answers_) answers.heard.resize(peers_.size());
 }
 
 Verdict::~Verdict() {
@@ -25,59 +25,103 @@ Status Verdict::begin(const transport::OpTag& tag) {
   std::vector<int> all = peers_;
   if (has_parent()) all.insert(all.begin(), parent_);
   if (Status linked = mesh_.require(all); !linked.ok()) return linked;
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    mesh_.link(peers_[i]).receive({{&heard_[i], 1}, {}});
+  for (Answers& answers : answers_) {
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      mesh_.link(peers_[i]).receive({{&answers.heard[i], 1}, {}});
+    }
+    if (has_parent()) mesh_.link(parent_).receive({{&answers.heard_above, 1}, {}});
   }
-  if (has_parent()) mesh_.link(parent_).receive({{&heard_above_, 1}, {}});
   return {};
+}
+
+void Verdict::say(Question question, std::byte answer) {
+  std::optional<std::byte>& own = answers_[question].own;
+  if (!own) own = answer;
+}
+
+void Verdict::say_ready() {
+  say(kReady, kYes);
+  pass_on();
+}
+
+bool Verdict::all_are_ready() {
+  pass_on();
+  return are_all(kReady);
 }
 
 bool Verdict::has_failed() {
   pass_on();
-  return up_ == kNo || down_ == kNo;
+  return answers_[kSuccess].up == kNo || answers_[kSuccess].down == kNo;
+}
+
+bool Verdict::are_all(Question question) const {
+  const Answers& answers = answers_[question];
+  return (is_tree_ ? answers.down : answers.up) == kYes;
+}
+
+/// In this order: the answers to the first question are the first messages.
+void Verdict::pass_on() {
+  pass_on(kReady);
+  pass_on(kSuccess);
 }
 
 /// Says up and down what has become known.
-void Verdict::pass_on() {
-  bool all_said = own_.has_value();
-  bool no = own_ == kNo;
+void Verdict::pass_on(Question question) {
+  Answers& answers = answers_[question];
+  bool all_said = answers.own.has_value();
+  bool no = answers.own == kNo;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const bool said = mesh_.link(peers_[i]).received() == 1;
+    const bool said = mesh_.link(peers_[i]).received() > question;
     all_said = all_said && said;
-    no = no || (said && heard_[i] == kNo);
+    no = no || (said && answers.heard[i] == kNo);
   }
-  if (!up_ && (no || all_said)) {
-    up_ = no ? kNo : kYes;
-    if (has_parent()) mesh_.link(parent_).send({&*up_, 1});
+  if (!answers.up && (no || all_said)) {
+    // A "no" may come before all ranks below have said whether they are ready.
+    if (question == kSuccess && !answers_[kReady].up) {
+      say_up(kReady, kNo);
+      pass_on(kReady);
+    }
+    say_up(question, no ? kNo : kYes);
   }
-  if (down_) return;
+  if (answers.down) return;
   if (!is_tree_) {
-    down_ = own_;
+    answers.down = answers.own;
   } else if (has_parent()) {
-    if (mesh_.link(parent_).received() == 1) down_ = heard_above_;
+    if (mesh_.link(parent_).received() > question) answers.down = answers.heard_above;
   } else {
-    down_ = up_;
+    answers.down = answers.up;
   }
-  if (!down_) return;
-  for (const int peer : peers_) mesh_.link(peer).send({&*down_, 1});
+  if (!answers.down) return;
+  for (const int peer : peers_) mesh_.link(peer).send({&*answers.down, 1});
+}
+
+void Verdict::say_up(Question question, std::byte answer) {
+  std::optional<std::byte>& up = answers_[question].up;
+  up = answer;
+  if (has_parent()) mesh_.link(parent_).send({&*up, 1});
 }
 
 bool Verdict::is_over() const {
-  if (!up_ || !down_ || (has_parent() && mesh_.link(parent_).sent() != 1)) return false;
-  return std::ranges::all_of(peers_, [this](int peer) {
-    return mesh_.link(peer).received() == 1 && mesh_.link(peer).sent() == 1;
-  });
+  for (const Answers& answers : answers_) {
+    if (!answers.up || !answers.down) return false;
+  }
+  const auto is_done = [this](int peer) {
+    return mesh_.link(peer).received() == kQuestions && mesh_.link(peer).sent() == kQuestions;
+  };
+  return (!has_parent() || mesh_.link(parent_).sent() == kQuestions) &&
+         std::ranges::all_of(peers_, is_done);
 }
 
 Result<bool> Verdict::all(bool mine) {
-  own_ = mine ? kYes : kNo;
+  say(kReady, kNo);
+  say(kSuccess, mine ? kYes : kNo);
   const Status status = mesh_.run_until([this] {
     pass_on();
     return is_over();
   });
   if (!status.ok()) return status;
   begun_ = false;
-  return (is_tree_ ? down_ : up_) == kYes;
+  return are_all(kSuccess);
 }
 
 }  // namespace elastic::collectives::nccl

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -9,8 +10,10 @@
 
 namespace elastic::collectives::nccl {
 
-/// Whether all ranks have succeeded: an exchange of one byte, as a phase of an operation in which
-/// the ranks have already met. A rank that is still at work sees early that another one has failed.
+/// What all ranks say at the end of an operation: whether each is ready for the next one, and
+/// whether each has succeeded. Two exchanges of one byte each, as a phase of an operation in which
+/// the ranks have already met. A rank may say that it is ready while it is still at work, and hear
+/// there that all are, or that one has failed.
 ///
 /// Each rank tells each other one, which takes the time of one message. In large views the bytes go
 /// up and down a tree instead, in which a rank has at most nine neighbours: a "no" at once, a "yes"
@@ -31,8 +34,12 @@ class Verdict {
   /// Begins to receive. Makes links that are missing, and fails if that does. The phase of `tag` is
   /// at least kLater.
   Status begin(const transport::OpTag& tag);
-  /// After that: looks whether some rank has said no, and passes it on. To be called between the
-  /// mesh's progress while this rank works.
+  /// After that, says that this rank is ready for the next operation. It stays so.
+  void say_ready();
+  /// Whether all ranks are known to be ready. To be called between the mesh's progress while this
+  /// rank works, like `has_failed`. After `all` it is the same on all ranks, unless one has failed.
+  bool all_are_ready();
+  /// Looks whether some rank has failed, and passes it on.
   bool has_failed();
   /// Says whether this rank has succeeded, and waits until all have said it. The same on all ranks.
   /// Fails like Mesh::run_until.
@@ -42,20 +49,29 @@ class Verdict {
   static constexpr int kBranches = 8;
   static constexpr std::byte kNo{0};
   static constexpr std::byte kYes{1};
+  /// The number of the message on each link, too.
+  enum Question : std::size_t { kReady, kSuccess, kQuestions };
+  struct Answers {
+    std::optional<std::byte> own;   ///< what this rank says of itself
+    std::optional<std::byte> up;    ///< what it says of itself and all below
+    std::optional<std::byte> down;  ///< what is said of all ranks; without a tree, by this rank
+    std::vector<std::byte> heard;   ///< from each of `peers_`
+    std::byte heard_above{};
+  };
 
   bool has_parent() const { return parent_ >= 0; }
+  void say(Question question, std::byte answer);
+  bool are_all(Question question) const;
   void pass_on();
+  void pass_on(Question question);
+  void say_up(Question question, std::byte answer);
   bool is_over() const;
 
   transport::Mesh& mesh_;
   int parent_ = -1;         // -1: this is the root, or there is no tree
   std::vector<int> peers_;  // its children; without a tree all other ranks
   const bool is_tree_;
-  std::vector<std::byte> heard_;  // from each of `peers_`
-  std::byte heard_above_{};
-  std::optional<std::byte> own_;   // what this rank says of itself
-  std::optional<std::byte> up_;    // what it says of itself and all below
-  std::optional<std::byte> down_;  // what is said of all ranks; without a tree, by this rank
+  std::array<Answers, kQuestions> answers_;
   bool begun_ = false;
 };
 

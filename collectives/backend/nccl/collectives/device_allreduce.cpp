@@ -30,19 +30,23 @@ std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
 
 }  // namespace
 
-/// 1. Pack the tensors into the bucket, with a cast to the wire dtype. NCCL reads a single tensor
-///    without a cast in place instead.
-/// 2. Reduce each run of one type by ncclAllReduce, several runs in one group.
-/// Cost besides NCCL's: the copy to the bucket.
+/// NCCL reads a single tensor without a cast in place.
+bool DeviceAllreduce::is_read_in_place() const {
+  const auto& tensors = result().tensors();
+  return tensors.size() == 1 && !tensors.front().is_cast();
+}
+
+/// With a cast to the wire dtype.
+Status DeviceAllreduce::pack(void* via) {
+  if (is_read_in_place()) return {};
+  return device()->mover().pack(result().tensors(), result().address(), via);
+}
+
+/// Reduces each run of one type by ncclAllReduce, several runs in one group.
 Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
   const auto& tensors = result().tensors();
   const std::uint64_t bucket = result().address();
-  const bool alone = tensors.size() == 1 && !tensors.front().is_cast();
-  if (!alone) {
-    if (Status packed = device()->mover().pack(tensors, bucket, stream()); !packed.ok()) {
-      return packed;
-    }
-  }
+  const bool alone = is_read_in_place();
   const std::vector<Run> runs = runs_of(tensors);
   const auto reduce = [&](const Api& api, ncclComm* comm, const Run& run) {
     const std::uint64_t to = bucket + run.offset;

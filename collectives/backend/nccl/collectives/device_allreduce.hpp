@@ -11,14 +11,16 @@ namespace elastic::collectives::nccl {
 /// An allreduce of tensors: packs them into a bucket, and reduces the bucket in place by NCCL.
 class DeviceAllreduce final : public DeviceWork {
  public:
-  /// `tensors` must outlive this object.
+  /// `tensors` must stay until the work is prepared.
   DeviceAllreduce(Where where, std::span<const DeviceTensor> tensors, ReduceOp op,
                   std::uint32_t divisor)
       : DeviceWork(std::move(where)), tensors_(tensors), op_(op), divisor_(divisor) {}
 
  private:
   Status allocate() override { return make_result(tensors_, divisor_); }
+  Status pack(void* via) override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
+  bool is_read_in_place() const;
 
   const std::span<const DeviceTensor> tensors_;
   const ReduceOp op_;

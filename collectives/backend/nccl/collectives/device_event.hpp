@@ -19,6 +19,7 @@ class DeviceEvent {
   int record(void* stream) { return made_ != 0 ? made_ : api_.event_record(handle_, stream); }
   /// 0 if the stream has reached it, CudaApi::kNotReady if not, or an error of CUDA's.
   int query() const { return api_.event_query(handle_); }
+  void* handle() const { return handle_; }
 
  private:
   static constexpr unsigned kDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING of cuda.h

@@ -50,17 +50,14 @@ Status DeviceGroupedAllgather::allocate() {
   return make_result(all, 1, blocks_.back().offset + blocks_.back().bytes);
 }
 
-Status DeviceGroupedAllgather::launch(TimePoint until, const Meanwhile& meanwhile) {
+Status DeviceGroupedAllgather::pack(void* via) {
   const RankBlock& own = blocks_[rank_];
-  if (!own.tensors.empty()) {
-    Status filled = device()->mover().pack(own.tensors, result().address(), stream());
-    if (!filled.ok()) return filled;
-  }
-  return gather(until, meanwhile);
+  if (own.tensors.empty()) return {};
+  return device()->mover().pack(own.tensors, result().address(), via);
 }
 
 /// Blocks of equal size take one ncclAllGather, others one broadcast each, in one group.
-Status DeviceGroupedAllgather::gather(TimePoint until, const Meanwhile& meanwhile) {
+Status DeviceGroupedAllgather::launch(TimePoint until, const Meanwhile& meanwhile) {
   const auto at = [&](const RankBlock& block) {
     return pointer_to(result().address() + block.offset);
   };

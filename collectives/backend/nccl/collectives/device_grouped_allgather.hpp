@@ -28,8 +28,8 @@ class DeviceGroupedAllgather final : public DeviceWork {
   };
 
   Status allocate() override;
+  Status pack(void* via) override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
-  Status gather(TimePoint until, const Meanwhile& meanwhile);
   void lay_out(std::span<const DeviceTensor> tensors, std::span<const std::uint64_t> counts);
 
   const std::size_t rank_;

@@ -83,7 +83,8 @@ Status DeviceGroupedReduceScatter::allocate() {
 
 /// Copies the parts to the slots, with what fills the room of smaller ones. NCCL also reduces the
 /// rest of a slot, which is garbage.
-Status DeviceGroupedReduceScatter::fill_slots() {
+Status DeviceGroupedReduceScatter::pack(void* via) {
+  if (packed_.empty()) return {};
   std::vector<DeviceTensor> parts;
   for (std::size_t rank = 0; rank < size_; ++rank) {
     for (std::size_t i = 0; i < packed_.size(); ++i) {
@@ -94,7 +95,7 @@ Status DeviceGroupedReduceScatter::fill_slots() {
       parts.push_back(part);
     }
   }
-  return device()->mover().pack(parts, reinterpret_cast<std::uintptr_t>(memory_.data()), stream());
+  return device()->mover().pack(parts, reinterpret_cast<std::uintptr_t>(memory_.data()), via);
 }
 
 std::vector<DeviceGroupedReduceScatter::Reduction> DeviceGroupedReduceScatter::reductions() const {
@@ -110,9 +111,6 @@ std::vector<DeviceGroupedReduceScatter::Reduction> DeviceGroupedReduceScatter::r
 }
 
 Status DeviceGroupedReduceScatter::launch(TimePoint until, const Meanwhile& meanwhile) {
-  if (!packed_.empty()) {
-    if (Status filled = fill_slots(); !filled.ok()) return filled;
-  }
   const std::vector<Reduction> all = reductions();
   if (all.empty()) return {};
   return communicator().perform(

@@ -25,8 +25,8 @@ class DeviceGroupedReduceScatter final : public DeviceWork {
  private:
   Status allocate() override;
   std::size_t bytes() const override { return bytes_; }
+  Status pack(void* via) override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
-  Status fill_slots();
 
   /// Elements from one address to another one.
   struct Reduction {

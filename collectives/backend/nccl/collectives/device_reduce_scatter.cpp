@@ -21,7 +21,6 @@ Status DeviceReduceScatter::allocate() {
 
 Status DeviceReduceScatter::launch(TimePoint until, const Meanwhile& meanwhile) {
   if (equal()) return perform(data_.input, result().address(), until, meanwhile);
-  if (Status set = fill_slots(); !set.ok()) return set;
   const std::uint64_t from = reinterpret_cast<std::uintptr_t>(slots_.data());
   const std::uint64_t part = from + offset(rank_);
   if (Status begun = perform(from, part, until, meanwhile); !begun.ok()) return begun;
@@ -33,7 +32,8 @@ Status DeviceReduceScatter::launch(TimePoint until, const Meanwhile& meanwhile) 
 }
 
 /// Copies each part to its slot. NCCL also reduces the rest of a slot, which is garbage.
-Status DeviceReduceScatter::fill_slots() {
+Status DeviceReduceScatter::pack(void* via) {
+  if (equal()) return {};
   std::vector<DeviceTensor> parts;
   std::uint64_t at = data_.input;
   for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
@@ -41,7 +41,7 @@ Status DeviceReduceScatter::fill_slots() {
     if (part.count > 0) parts.push_back(part);
     at += part.bytes();
   }
-  return device()->mover().pack(parts, reinterpret_cast<std::uintptr_t>(slots_.data()), stream());
+  return device()->mover().pack(parts, reinterpret_cast<std::uintptr_t>(slots_.data()), via);
 }
 
 Status DeviceReduceScatter::perform(std::uint64_t from, std::uint64_t to, TimePoint until,

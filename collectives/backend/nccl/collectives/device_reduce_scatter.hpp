@@ -30,9 +30,9 @@ class DeviceReduceScatter final : public DeviceWork {
  private:
   Status allocate() override;
   std::size_t bytes() const override { return data_.bytes(); }
+  Status pack(void* via) override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
   Status perform(std::uint64_t from, std::uint64_t to, TimePoint until, const Meanwhile& meanwhile);
-  Status fill_slots();
 
   bool equal() const { return counts_.size() * largest_ == data_.count; }
   /// Bytes from the start of the slots to the slot of `rank`.

@@ -21,8 +21,9 @@ DeviceWork::DeviceWork(Where where)
     : where_(std::move(where)), is_registered_(where_.registered.data() != nullptr) {}
 
 DeviceWork::~DeviceWork() {
-  if (!end_) return;
+  if (!end_ && !packed_) return;
   const device::CurrentContext here = device()->cuda()->enter();
+  packed_.reset();
   end_.reset();
 }
 
@@ -34,15 +35,32 @@ Status DeviceWork::prepare() {
   return allocate();
 }
 
-Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
-  const TimePoint until = Clock::now() + most * (1 + static_cast<Duration::rep>(bytes() >> 30U));
-
+Status DeviceWork::pack_early() {
   const device::CurrentContext here = device()->cuda()->enter();
-  Status status = launch(until, meanwhile);
-  if (status.ok()) status = mark_end();
-  if (status.ok()) status = wait(until, meanwhile);
+  const Result<void*> via = device()->packing();
+  if (!via.ok()) return via.status();
+  packing_ = via.value();
+  if (Status packed = pack(packing_); !packed.ok()) return packed;
+  return record(packed_, packing_);
+}
+
+Status DeviceWork::begin(TimePoint until, const Meanwhile& meanwhile) {
+  const device::CurrentContext here = device()->cuda()->enter();
+  Status status = packed_ ? wait_for_packing() : pack(stream_);
+  if (status.ok()) status = launch(until, meanwhile);
+  if (status.ok()) status = record(end_, stream_);
+  return status;
+}
+
+Status DeviceWork::wait(TimePoint until, const Meanwhile& meanwhile) {
+  const device::CurrentContext here = device()->cuda()->enter();
+  Status status = wait_for_end(until, meanwhile);
   // A failure of a peer may show in the communicator alone.
   return status.ok() ? communicator().check() : status;
+}
+
+TimePoint DeviceWork::limit(Duration most) const {
+  return Clock::now() + most * (1 + static_cast<Duration::rep>(bytes() >> 30U));
 }
 
 Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor,
@@ -57,15 +75,24 @@ Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint3
 void DeviceWork::wait_for_copies() const {
   if (!result_) return;
   const device::CurrentContext here = device()->cuda()->enter();
-  // The result does not matter: a device that has failed copies nothing more.
-  (void)device()->cuda()->cuda().api().stream_synchronize(stream_);
+  const device::CudaApi& api = device()->cuda()->cuda().api();
+  // The results do not matter: a device that has failed copies nothing more.
+  if (packing_) (void)api.stream_synchronize(packing_);
+  (void)api.stream_synchronize(stream_);
 }
 
-Status DeviceWork::mark_end() {
+Status DeviceWork::wait_for_packing() {
   const auto& cuda = *device()->cuda();
-  auto end = std::make_unique<DeviceEvent>(cuda.cuda().api());
-  Status recorded = cuda.outcome("cuEventRecord", end->record(stream_));
-  if (recorded.ok()) end_ = std::move(end);
+  return cuda.outcome("cuStreamWaitEvent", cuda.cuda().api().stream_wait_event(
+                                               stream_, packed_->handle(), 0));
+}
+
+/// Puts an event behind what is queued on the stream `via`.
+Status DeviceWork::record(std::unique_ptr<DeviceEvent>& event, void* via) {
+  const auto& cuda = *device()->cuda();
+  auto made = std::make_unique<DeviceEvent>(cuda.cuda().api());
+  Status recorded = cuda.outcome("cuEventRecord", made->record(via));
+  if (recorded.ok()) event = std::move(made);
   return recorded;
 }
 
@@ -75,7 +102,7 @@ bool DeviceWork::has_stopped() const {
   return end_->query() != device::CudaApi::kNotReady;
 }
 
-Status DeviceWork::wait(TimePoint until, const Meanwhile& meanwhile) {
+Status DeviceWork::wait_for_end(TimePoint until, const Meanwhile& meanwhile) {
   const auto& cuda = *device()->cuda();
   const TimePoint sleeps_from = Clock::now() + kYields;
   bool sleeps = false;

@@ -34,14 +34,20 @@ class DeviceWork {
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
 
-  /// Takes all device memory that the work needs, before `run`.
+  /// Takes all device memory that the work needs, before `begin`.
   Status prepare();
+  /// Has the device copy the inputs to where NCCL reads them while it is at other work, before
+  /// `begin`.
+  Status pack_early();
 
-  /// Performs the work on this rank and waits for its end, at most `most` and as long again for
-  /// each GiB. Calls `meanwhile` while it waits; its failure ends the wait. After a failure the
-  /// inputs and the bucket stay in use until the communicator has ended, or `has_stopped`, and
-  /// `wait_for_copies` has returned.
-  Status run(Duration most, const Meanwhile& meanwhile);
+  /// Queues the work on the device. Here and in `wait`, `meanwhile` is called while this rank waits;
+  /// its failure ends the wait. After a failure the inputs and the bucket stay in use until the
+  /// communicator has ended, or `has_stopped`, and `wait_for_copies` has returned.
+  Status begin(TimePoint until, const Meanwhile& meanwhile);
+  /// Waits for the end of the work, which has begun.
+  Status wait(TimePoint until, const Meanwhile& meanwhile);
+  /// A time limit from now on: `most`, and as long again for each GiB.
+  TimePoint limit(Duration most) const;
 
   /// After a failure, when the communicator was aborted: whether the device has ended all of the
   /// work. NCCL itself reads and writes its own memory otherwise; but other ranks may still be at
@@ -63,7 +69,10 @@ class DeviceWork {
                      std::size_t bytes = 0);
   /// The amount of work, for the time limit.
   virtual std::size_t bytes() const { return result_->bytes(); }
-  /// Queues the work on the stream. Called within CudaDevice::enter.
+  /// Queues the copies that NCCL's part needs first on the stream `via`. Called within
+  /// CudaDevice::enter, like `launch`.
+  virtual Status pack(void* /*via*/) { return {}; }
+  /// Queues NCCL's part, and what follows it, on the stream.
   virtual Status launch(TimePoint until, const Meanwhile& meanwhile) = 0;
 
   Communicator& communicator() const { return *where_.communicator; }
@@ -72,12 +81,15 @@ class DeviceWork {
   const BucketResult& result() const { return *result_; }
 
  private:
-  Status mark_end();
-  Status wait(TimePoint until, const Meanwhile& meanwhile);
+  Status wait_for_packing();
+  Status record(std::unique_ptr<DeviceEvent>& event, void* via);
+  Status wait_for_end(TimePoint until, const Meanwhile& meanwhile);
 
   Where where_;
   const bool is_registered_;
   void* stream_ = nullptr;
+  void* packing_ = nullptr;              // the stream of `pack_early`; null without it
+  std::unique_ptr<DeviceEvent> packed_;  // behind its copies
   std::unique_ptr<DeviceEvent> end_;  // of the work on the stream; null before it is queued
   std::shared_ptr<BucketResult> result_;
 };

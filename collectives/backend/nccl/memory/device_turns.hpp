@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/counted.hpp"
 #include "base/mutex.hpp"
 
 namespace elastic::collectives::nccl {
@@ -36,11 +37,18 @@ class DeviceTurns {
   /// Waits for a turn, at most so long. Longer-lived than the turn.
   Turn take(Duration most) {
     MutexLock lock(mutex_);
+    const Counted waiting(waiting_);
     const bool in_time = ended_.wait_until(lock, Clock::now() + most,
                                            [&]() ELASTIC_REQUIRES(mutex_) { return !taken_; });
     if (!in_time) return Turn();
     taken_ = true;
     return Turn(this);
+  }
+
+  /// Whether a thread waits for a turn.
+  bool are_awaited() {
+    const MutexLock lock(mutex_);
+    return waiting_ > 0;
   }
 
  private:
@@ -55,6 +63,7 @@ class DeviceTurns {
   Mutex mutex_;
   ConditionVariable ended_;
   bool taken_ ELASTIC_GUARDED_BY(mutex_) = false;
+  int waiting_ ELASTIC_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace elastic::collectives::nccl

@@ -43,6 +43,8 @@ class Registrations {
                                         TimePoint until);
   /// From now on `take` is empty for the communicator of the latest call.
   void stop() { stopped_ = true; }
+  /// Whether `take` has had registered memory for the communicator of the latest call.
+  bool are_in_use() const { return !stopped_ && !registered_.empty(); }
 
  private:
   Status add(Communicator& communicator, const device::BlockPool::Block& block, TimePoint until);

@@ -38,6 +38,7 @@ SharedDevice::~SharedDevice() {
     if (stream != nullptr) api.stream_destroy(stream);
   }
   if (way_back_ != nullptr) api.stream_destroy(way_back_);
+  if (packing_ != nullptr) api.stream_destroy(packing_);
 }
 
 Result<void*> SharedDevice::stream(std::size_t lane) {
@@ -48,6 +49,11 @@ Result<void*> SharedDevice::stream(std::size_t lane) {
 Result<void*> SharedDevice::way_back() {
   const MutexLock lock(mutex_);
   return made(way_back_);
+}
+
+Result<void*> SharedDevice::packing() {
+  const MutexLock lock(mutex_);
+  return made(packing_);
 }
 
 Result<void*> SharedDevice::made(void*& stream) {

@@ -35,6 +35,8 @@ class SharedDevice {
   /// in different orders on two ranks, the ranks would wait for each other for ever.
   /// Waits for it, at most so long.
   DeviceTurns::Turn take_turn(Duration most) { return turns_.take(most); }
+  /// Whether a thread waits for it.
+  bool is_turn_awaited() { return turns_.are_awaited(); }
 
   /// The CUDA stream of a lane, with the highest priority: the ranks' kernels of NCCL wait for each
   /// other, so one that waits behind a program's kernels delays all ranks. Lives as long as this
@@ -42,6 +44,8 @@ class SharedDevice {
   Result<void*> stream(std::size_t lane);
   /// The CUDA stream over which results go to their tensors. Lives as long.
   Result<void*> way_back();
+  /// The CUDA stream that packs buckets for operations to come. Lives as long.
+  Result<void*> packing();
   /// Lends device memory. Returned blocks are kept and lent again, or freed where memory is short.
   /// Warns of a shortage when it begins.
   Result<device::BlockPool::Block> lend(std::size_t bytes);
@@ -69,6 +73,7 @@ class SharedDevice {
   Mutex mutex_;
   std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);  // by lane
   void* way_back_ ELASTIC_GUARDED_BY(mutex_) = nullptr;
+  void* packing_ ELASTIC_GUARDED_BY(mutex_) = nullptr;
   std::map<std::size_t, device::BlockPool> registrable_ ELASTIC_GUARDED_BY(mutex_);  // by lane
 };
 
