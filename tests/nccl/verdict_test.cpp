@@ -85,6 +85,59 @@ TEST_P(VerdictTest, ARankThatIsAtWorkSeesThatAnotherHasFailed) {
   }
 }
 
+/// The present operation ends on no rank before all have heard it.
+TEST_P(VerdictTest, RanksThatAreAtWorkHearThatAllAreReadyForTheNext) {
+  for (const int size : {1, 2, 9, 10, 20}) {
+    make(size);
+    on_all_ranks([](int /*rank*/, Mesh& mesh, Verdict& verdict) {
+      verdict.say_ready();
+      while (!verdict.all_are_ready()) {
+        ASSERT_TRUE(mesh.progress_and_check_peers().ok());
+        std::this_thread::yield();
+      }
+      const Result<bool> all = verdict.all(true);
+      ASSERT_TRUE(all.ok()) << all.status().message();
+      EXPECT_TRUE(all.value());
+      EXPECT_TRUE(verdict.all_are_ready());
+    });
+  }
+}
+
+TEST_P(VerdictTest, OneIsNotReady) {
+  for (const int size : {2, 10, 20}) {
+    for (const int slow : {0, 1, size - 1}) {
+      make(size);
+      on_all_ranks([&](int rank, Mesh& /*mesh*/, Verdict& verdict) {
+        if (rank != slow) verdict.say_ready();
+        const Result<bool> all = verdict.all(true);
+        ASSERT_TRUE(all.ok()) << all.status().message();
+        EXPECT_TRUE(all.value());
+        EXPECT_FALSE(verdict.all_are_ready()) << "rank " << rank << " of " << size;
+        verdict.say_ready();
+        EXPECT_FALSE(verdict.all_are_ready()) << "too late";
+      });
+    }
+  }
+}
+
+/// Its "no" must not overtake what the ranks below it have not said yet.
+TEST_P(VerdictTest, OneFailsWhileOthersAreReady) {
+  for (const int failing : {0, 1, 7, 19}) {
+    make(20);
+    on_all_ranks([&](int rank, Mesh& mesh, Verdict& verdict) {
+      if (rank % 2 == 0) verdict.say_ready();
+      while (rank != failing && !verdict.has_failed()) {
+        ASSERT_TRUE(mesh.progress_and_check_peers().ok());
+        std::this_thread::yield();
+      }
+      const Result<bool> all = verdict.all(rank != failing);
+      ASSERT_TRUE(all.ok()) << all.status().message();
+      EXPECT_FALSE(all.value());
+      EXPECT_FALSE(verdict.all_are_ready());
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, VerdictTest, ::testing::Values(2, 1000), [](const auto& param) {
   return std::string(param.param == 2 ? "Tree" : "Directly");
 });
