@@ -57,14 +57,15 @@ class NcclEarlyTest : public NcclAllreduceFixture {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i + 1 < all.size() && knows(i + 1)) backend(rank).expect(coming_on(at, *all[i + 1]));
       Outcome& present = *all[i];
-      present.statuses[at] = backend(rank).run(position_ + i, present.tensors[at]->call(kOp),
-                                               present.payloads[at]);
+      present.statuses[at] =
+          backend(rank).run(position_ + i, present.tensors[at]->call(kOp), present.payloads[at]);
       backend(rank).expect({});
       if (!present.statuses[at].ok()) return;
     }
   }
-  void run_in_turn(Outcomes& all, const std::function<bool(int rank, std::size_t i)>& knows =
-                                      [](int, std::size_t) { return true; }) {
+  void run_in_turn(
+      Outcomes& all, const std::function<bool(int rank, std::size_t i)>& knows =
+                         [](int, std::size_t) { return true; }) {
     on_all_ranks([&](int rank) {
       run_in_turn_on(rank, all, [&](std::size_t i) { return knows(rank, i); });
     });
@@ -172,17 +173,17 @@ TEST_P(NcclFailingEarlyTest, EndsInTheRightResultsByWayOfTheHost) {
   EXPECT_GE(by_nccl, works - 1) << "a communicator that fails takes the one before with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfOneRank, NcclFailingEarlyTest,
-    ::testing::Combine(::testing::Values(How::kFailsAtOnce, How::kFailsLater, How::kHangs),
-                       ::testing::Values(0, 1, 2, 3)),
-    [](const auto& param) {
-      const How how = std::get<0>(param.param);
-      return std::string(how == How::kFailsAtOnce  ? "AtOnce"
-                         : how == How::kFailsLater ? "Later"
-                                                   : "InSilence") +
-             "After" + std::to_string(std::get<1>(param.param));
-    });
+INSTANTIATE_TEST_SUITE_P(OfOneRank, NcclFailingEarlyTest,
+                         ::testing::Combine(::testing::Values(How::kFailsAtOnce, How::kFailsLater,
+                                                              How::kHangs),
+                                            ::testing::Values(0, 1, 2, 3)),
+                         [](const auto& param) {
+                           const How how = std::get<0>(param.param);
+                           return std::string(how == How::kFailsAtOnce  ? "AtOnce"
+                                              : how == How::kFailsLater ? "Later"
+                                                                        : "InSilence") +
+                                  "After" + std::to_string(std::get<1>(param.param));
+                         });
 
 /// Both are under way, and are attempted again from the same inputs.
 TEST_F(NcclEarlyTest, LetsGoOfBothWhenTheViewChanges) {

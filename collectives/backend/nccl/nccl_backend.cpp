@@ -79,8 +79,8 @@ class NcclBackend final : public Backend {
     std::shared_ptr<SharedDevice> device;
     std::shared_ptr<Communicator> communicator = nullptr;
     std::unique_ptr<DeviceWork> work = nullptr;  ///< with its memory, if it is not null
-    std::vector<std::uint64_t> counts = {};  ///< of each rank; none where there are no blocks
-    std::optional<Status> begun = {};        ///< the outcome of DeviceWork::begin
+    std::vector<std::uint64_t> counts = {};      ///< of each rank; none where there are no blocks
+    std::optional<Status> begun = {};            ///< the outcome of DeviceWork::begin
   };
   /// The operation after the present one, or between two the next one: without `work` it has not
   /// begun early. It counts as a use of the communicator.
@@ -189,7 +189,8 @@ Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
   if (!gathers) {
     own.prepare = [&](std::shared_ptr<Communicator> communicator,
                       device::BlockPool::Block registered) {
-      return prepare_work(call, part, *payload.on_device(), std::move(communicator), std::move(registered));
+      return prepare_work(call, part, *payload.on_device(), std::move(communicator),
+                          std::move(registered));
     };
   }
   auto agreed = agree(operation, std::move(own));
@@ -207,7 +208,8 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
       is_grouped_call(operation.call) ? share_grouped_counts(operation) : share_counts(operation);
   if (!counts.ok()) return counts.status();
   part.counts = std::move(counts).value();
-  const Status own = prepare_work(operation.call, part, *payload.on_device(), std::move(communicator), {});
+  const Status own =
+      prepare_work(operation.call, part, *payload.on_device(), std::move(communicator), {});
   Verdict votes(*view_.mesh);
   if (Status begun = votes.begin(next_tag(operation)); !begun.ok()) return begun;
   return votes.all(own.ok());
@@ -365,8 +367,7 @@ bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
   }
   next_.use = std::make_unique<ViewCommunicator::Use>(*shared_);
   next_.part.device = present.device;
-  Status status =
-      prepare_work(coming.call, next_.part, *coming.tensors, present.communicator, {});
+  Status status = prepare_work(coming.call, next_.part, *coming.tensors, present.communicator, {});
   if (status.ok()) status = next_.part.work->pack_early();
   if (!status.ok()) drop_next();
   return status.ok();

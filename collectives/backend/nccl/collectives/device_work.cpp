@@ -83,8 +83,8 @@ void DeviceWork::wait_for_copies() const {
 
 Status DeviceWork::wait_for_packing() {
   const auto& cuda = *device()->cuda();
-  return cuda.outcome("cuStreamWaitEvent", cuda.cuda().api().stream_wait_event(
-                                               stream_, packed_->handle(), 0));
+  return cuda.outcome("cuStreamWaitEvent",
+                      cuda.cuda().api().stream_wait_event(stream_, packed_->handle(), 0));
 }
 
 /// Puts an event behind what is queued on the stream `via`.

@@ -40,9 +40,9 @@ class DeviceWork {
   /// `begin`.
   Status pack_early();
 
-  /// Queues the work on the device. Here and in `wait`, `meanwhile` is called while this rank waits;
-  /// its failure ends the wait. After a failure the inputs and the bucket stay in use until the
-  /// communicator has ended, or `has_stopped`, and `wait_for_copies` has returned.
+  /// Queues the work on the device. Here and in `wait`, `meanwhile` is called while this rank
+  /// waits; its failure ends the wait. After a failure the inputs and the bucket stay in use until
+  /// the communicator has ended, or `has_stopped`, and `wait_for_copies` has returned.
   Status begin(TimePoint until, const Meanwhile& meanwhile);
   /// Waits for the end of the work, which has begun.
   Status wait(TimePoint until, const Meanwhile& meanwhile);
@@ -90,7 +90,7 @@ class DeviceWork {
   void* stream_ = nullptr;
   void* packing_ = nullptr;              // the stream of `pack_early`; null without it
   std::unique_ptr<DeviceEvent> packed_;  // behind its copies
-  std::unique_ptr<DeviceEvent> end_;  // of the work on the stream; null before it is queued
+  std::unique_ptr<DeviceEvent> end_;     // of the work on the stream; null before it is queued
   std::shared_ptr<BucketResult> result_;
 };
 
