@@ -1,6 +1,5 @@
 #include "collectives/backend/nccl/nccl_backend.hpp"
 
-#include <cstring>
 #include <optional>
 #include <set>
 #include <span>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "collectives/backend/nccl/block_counts.hpp"
 #include "collectives/backend/nccl/collectives/work_for.hpp"
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
 #include "collectives/backend/nccl/communicator/view_communicator.hpp"
@@ -19,7 +19,6 @@
 #include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/readiness.hpp"
 #include "collectives/backend/nccl/verdict.hpp"
-#include "collectives/plan/group_block.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {
@@ -101,10 +100,6 @@ class NcclBackend final : public Backend {
   Status prepare_work(const Call& call, Part& part, const DeviceTensors& tensors,
                       std::shared_ptr<Communicator> communicator,
                       device::BlockPool::Block registered) const;
-  Result<std::vector<std::uint64_t>> exchange(LaneOperation& operation,
-                                              const std::vector<std::uint64_t>& mine);
-  Result<std::vector<std::uint64_t>> share_counts(LaneOperation& operation);
-  Result<std::vector<std::uint64_t>> share_grouped_counts(LaneOperation& operation);
   Status by_nccl_or_host(LaneOperation& operation, bool agreed, Turn& turn, Part& part,
                          Payload& payload);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
@@ -131,6 +126,7 @@ class NcclBackend final : public Backend {
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   LaneOperation operation{position, call};
   if (next_.part.work) {
+    operation.phase = transport::OpTag::kLater;  // the ranks have met, in the operation before
     Next begun = std::exchange(next_, {});
     return by_nccl_or_host(operation, true, begun.turn, begun.part, payload);
   }
@@ -204,8 +200,7 @@ Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
 Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& part,
                                              const Payload& payload,
                                              std::shared_ptr<Communicator> communicator) {
-  auto counts =
-      is_grouped_call(operation.call) ? share_grouped_counts(operation) : share_counts(operation);
+  auto counts = share_counts(view_, operation);
   if (!counts.ok()) return counts.status();
   part.counts = std::move(counts).value();
   const Status own =
@@ -261,51 +256,6 @@ Result<DeviceTurns::Turn> NcclBackend::wait_for_turn(SharedDevice& device, std::
       return status;
     }
   }
-}
-
-/// \returns the numbers of all ranks, those of rank 0 first. All ranks give as many.
-Result<std::vector<std::uint64_t>> NcclBackend::exchange(LaneOperation& operation,
-                                                         const std::vector<std::uint64_t>& mine) {
-  Payload said;
-  said.data.resize(mine.size() * sizeof mine.front());
-  std::memcpy(said.data.data(), mine.data(), said.data.size());
-  if (Status status = allgather(view_, operation, said); !status.ok()) return status;
-  std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(size()));
-  std::memcpy(all.data(), said.data.data(), all.size() * sizeof all.front());
-  return all;
-}
-
-/// For an allgather: exchanges the number of elements of each rank.
-Result<std::vector<std::uint64_t>> NcclBackend::share_counts(LaneOperation& operation) {
-  const Section& block = operation.call.sections.front();
-  auto counts = exchange(operation, {block.count});
-  if (!counts.ok()) return counts;
-  const auto total = gathered_bytes("allgather", counts.value(), size_of(block.dtype));
-  if (!total.ok()) return total.status();
-  return counts;
-}
-
-/// The same for each tensor of a grouped allgather.
-Result<std::vector<std::uint64_t>> NcclBackend::share_grouped_counts(LaneOperation& operation) {
-  const std::vector<Section>& tensors = operation.call.grouped;
-  std::vector<std::uint64_t> mine;
-  for (const Section& tensor : tensors) mine.push_back(tensor.count);
-  auto counts = exchange(operation, mine);
-  if (!counts.ok()) return counts;
-  std::vector<std::uint64_t> blocks;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(size()); ++rank) {
-    std::vector<std::size_t> bytes;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const std::uint64_t count = counts.value()[rank * tensors.size() + i];
-      const auto fits = gathered_bytes("grouped_allgather", {count}, size_of(tensors[i].dtype));
-      if (!fits.ok()) return fits.status();
-      bytes.push_back(fits.value());
-    }
-    blocks.push_back(plan::GroupBlock(bytes).bytes());
-  }
-  const auto total = gathered_bytes("grouped_allgather", blocks, 1);
-  if (!total.ok()) return total.status();
-  return counts;
 }
 
 /// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
