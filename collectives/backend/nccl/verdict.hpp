@@ -10,10 +10,10 @@
 
 namespace elastic::collectives::nccl {
 
-/// What all ranks say at the end of an operation: whether each is ready for the next one, and
-/// whether each has succeeded. Two exchanges of one byte each, as a phase of an operation in which
-/// the ranks have already met. A rank may say that it is ready while it is still at work, and hear
-/// there that all are, or that one has failed.
+/// Whether all ranks are ready for the next operation, and whether all have succeeded in this one:
+/// two exchanges of one byte, as a phase of an operation in which the ranks have already met. A
+/// rank may say that it is ready while it is still at work, and hear there that all are, or that
+/// one has failed.
 ///
 /// Each rank tells each other one, which takes the time of one message. In large views the bytes go
 /// up and down a tree instead, in which a rank has at most nine neighbours: a "no" at once, a "yes"
