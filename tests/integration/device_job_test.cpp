@@ -342,6 +342,17 @@ INSTANTIATE_TEST_SUITE_P(CompressedByNccl, DeviceKillTest, ::testing::Values(com
                          [](const auto& param) { return param.param.mode; });
 #endif
 
+/// Buckets of one or two tensors, of which the next one is with NCCL before the present one ends.
+Scenario in_small_buckets() {
+  Scenario scenario = on_device_by_nccl("named", "wait");
+  scenario.environment.emplace_back("ELASTIC_BUCKET_BYTES=4096");
+  scenario.says = "buckets of tensors on devices begin early from now on";
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(InSmallBuckets, DeviceKillTest, ::testing::Values(in_small_buckets()),
+                         [](const auto& param) { return param.param.mode; });
+
 /// The memory that the stand-in for NCCL shares between processes outlives each of them: after a
 /// death it is silent, as a connection that is merely slow.
 std::vector<Scenario> streams_by_nccl() {

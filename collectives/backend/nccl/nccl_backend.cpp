@@ -117,7 +117,7 @@ class NcclBackend final : public Backend {
   ModuleView view_;
   const NcclServices services_;
   const std::shared_ptr<ViewCommunicator> shared_;
-  std::set<std::string> told_;  // calls whose use of NCCL was logged
+  std::set<std::string> told_;  // calls whose use of NCCL was logged, and "early"
   Registrations registrations_;
   Upcoming upcoming_;  // empty: not to be asked any more
   Next next_;
@@ -127,6 +127,10 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   LaneOperation operation{position, call};
   if (next_.part.work) {
     operation.phase = transport::OpTag::kLater;  // the ranks have met, in the operation before
+    if (told_.insert("early").second) {
+      log::info("nccl, generation {}: buckets of tensors on devices begin early from now on",
+                view_.generation);
+    }
     Next begun = std::exchange(next_, {});
     return by_nccl_or_host(operation, true, begun.turn, begun.part, payload);
   }
