@@ -90,7 +90,7 @@ class NcclBackend final : public Backend {
   };
   using Meanwhile = DeviceWork::Meanwhile;
 
-  Status begin_early(LaneOperation& operation);
+  Status begin_communicator(LaneOperation& operation);
   Result<Turn> take_turn(const Call& call, const Payload& payload);
   Result<DeviceTurns::Turn> wait_for_turn(SharedDevice& device, std::size_t bytes);
   Result<std::shared_ptr<Communicator>> agree(LaneOperation& operation, OwnTensors own);
@@ -135,7 +135,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
     return by_nccl_or_host(operation, true, begun.turn, begun.part, payload);
   }
   if (call.kind == Kind::kTransfer) {
-    if (Status begun = begin_early(operation); !begun.ok()) return begun;
+    if (Status begun = begin_communicator(operation); !begun.ok()) return begun;
     return by_host(operation, payload);
   }
   if (!is_for_nccl(call.kind) || !call.group.empty()) return by_host(operation, payload);
@@ -163,7 +163,7 @@ Status NcclBackend::by_nccl_or_host(LaneOperation& operation, bool agreed, Turn&
 
 /// Before a transfer of state: begins a communicator, which NCCL makes while the state travels. The
 /// ranks only have to exchange its id first.
-Status NcclBackend::begin_early(LaneOperation& operation) {
+Status NcclBackend::begin_communicator(LaneOperation& operation) {
   return agree(operation, {.device = services_.devices->expected(),
                            .held_up_until = Clock::now() + services_.head_start})
       .status();
