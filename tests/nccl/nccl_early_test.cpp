@@ -214,6 +214,7 @@ TEST_F(NcclEarlyTest, EndsOneThatWillNotBeRun) {
   nccl_->script(1, {.allreduce = How::kHangs, .works_before = 1});
   make_world(2);
   auto all = begin_several(2);
+  hold_streams([&] { return nccl_->counts().allreduces == 2 * 2; });
   on_all_ranks([&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
     backend(rank).expect(coming_on(at, *all[1]));
