@@ -38,6 +38,7 @@ class DeviceBuffer {
   /// As an address of the device, for the parameters of kernels.
   template <typename T>
   T* data() const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver has numbers
     return reinterpret_cast<T*>(address_);
   }
 

@@ -226,7 +226,8 @@ TEST_P(NcclMoveTest, KeepsAResultThatOthersMayCountOn) {
   nccl_->on_poll([&](int rank) {
     if (rank != 2) return;
     const auto mesh = meshes_[2].lock();
-    if (mesh->link(0).received() == 1 && mesh->link(1).received() == 1) others_are_done = true;
+    // Each has said whether it is ready for the next operation, and that it has succeeded.
+    if (mesh->link(0).received() == 2 && mesh->link(1).received() == 2) others_are_done = true;
   });
   while_one_ends(
       2, [&] { return others_are_done.load(); }, [&](int rank) { run_on(rank, *outcome); });

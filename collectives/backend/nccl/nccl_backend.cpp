@@ -153,8 +153,10 @@ Status NcclBackend::by_nccl_or_host(LaneOperation& operation, bool agreed, Turn&
   if (agreed) {
     const Result<bool> done = by_nccl(operation, part, payload);
     if (!done.ok()) return done.status();
-    if (next_.part.work) next_.turn = std::move(turn);
-    if (done.value()) return {};
+    if (done.value()) {
+      if (next_.part.work) next_.turn = std::move(turn);
+      return {};
+    }
   }
   part = {};
   turn.held.give_back();

@@ -15,10 +15,12 @@ __asm__(
     "\"\n"
     "elastic_codec_image_end:\n"
     ".popsection\n");
+// NOLINTBEGIN(readability-identifier-naming): names of symbols
 extern "C" {
 extern const std::byte elastic_codec_image_begin[];
 extern const std::byte elastic_codec_image_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace elastic::kernels::codec {
 
