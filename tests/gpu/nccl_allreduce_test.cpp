@@ -58,6 +58,9 @@ class NcclAllreduceTest : public ::testing::Test {
     }
   }
   static void kills(const std::string& mode, const std::string& meanwhile, int runs) {
+    several_kills(by_nccl_of(mode, meanwhile), runs);
+  }
+  static Scenario by_nccl_of(const std::string& mode, const std::string& meanwhile) {
     Scenario scenario{mode, "auto"};
     scenario.on_device = true;
     scenario.backend = "nccl";
@@ -65,7 +68,7 @@ class NcclAllreduceTest : public ::testing::Test {
     scenario.prefix = kOwnHost;
     scenario.ranks = 3;
     scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
-    several_kills(scenario, runs);
+    return scenario;
   }
 };
 
@@ -87,6 +90,13 @@ TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARank) {
 
 TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInABucket) {
   kills("named", "wait", 2);
+}
+
+TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankWhileTheNextBucketHasBegun) {
+  Scenario scenario = by_nccl_of("named", "wait");
+  scenario.environment.emplace_back("ELASTIC_BUCKET_BYTES=4096");
+  scenario.says = "buckets of tensors on devices begin early from now on";
+  several_kills(scenario, 2);
 }
 
 TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInOtherCollectives) {
