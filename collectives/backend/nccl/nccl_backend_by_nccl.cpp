@@ -1,0 +1,132 @@
+// The part of NcclBackend that has NCCL perform an operation, and the next one beside it.
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/log.hpp"
+#include "collectives/backend/nccl/collectives/work_for.hpp"
+#include "collectives/backend/nccl/nccl_backend_class.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
+/// has failed on some rank, and nothing of the operation is left on this rank's device.
+Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload& payload) {
+  const ViewCommunicator::Use use(*shared_);
+  Verdict verdict(*view_.mesh);
+  Status links = verdict.begin(next_tag(operation));
+  const auto meanwhile = [&]() -> Status {
+    if (links.ok()) links = view_.mesh->progress_and_check_peers();
+    if (!links.ok() || !verdict.has_failed()) return links;
+    return Status(Code::kPeerLost, "NCCL has failed on another rank");
+  };
+  Status own = links;
+  const TimePoint until = part.work->limit(services_.operation);
+  if (own.ok() && !part.begun) part.begun = part.work->begin(until, meanwhile);
+  if (own.ok()) own = *part.begun;
+  if (own.ok()) {
+    own = part.work->wait(until, [&]() -> Status {
+      if (Status status = meanwhile(); !status.ok()) return status;
+      begin_next(verdict, part, meanwhile);
+      return {};
+    });
+  }
+  if (!own.ok()) {
+    if (Status stopped = stop(part, own); !stopped.ok()) return stopped;
+    // If `abort` ended it, the view is to change, and there is no verdict to exchange.
+    if (links.ok()) links = view_.mesh->progress_and_check_peers();
+  }
+  if (!links.ok()) return links;
+  return conclude(verdict, own.ok(), operation.call, part, payload);
+}
+
+/// While NCCL performs the present operation: begins the next one, as soon as it is known, as far
+/// as is possible.
+void NcclBackend::begin_next(Verdict& verdict, const Part& present, const Meanwhile& meanwhile) {
+  // The other lane would not get its turn.
+  if (upcoming_ && present.device->is_turn_awaited()) upcoming_ = {};
+  if (upcoming_) {
+    const std::optional<Coming> coming = upcoming_();
+    if (!coming) return;
+    upcoming_ = {};
+    if (prepare_next(*coming, present)) verdict.say_ready();
+  }
+  Part& next = next_.part;
+  if (!next.work || next.begun || !verdict.all_are_ready()) return;
+  next.begun = next.work->begin(next.work->limit(services_.operation), meanwhile);
+}
+
+/// False: it is to begin in its own time, such as an operation whose result is to go to registered
+/// memory.
+bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
+  const auto tensors = coming.tensors->tensors();
+  const auto device = services_.devices->open(coming.tensors->device());
+  if (coming.call.kind != Kind::kAllreduce || !coming.call.group.empty() || !device.ok() ||
+      device.value() != present.device || !is_for_nccl(coming.call, tensors) ||
+      !present.device->mover().takes(tensors) || registrations_.are_in_use()) {
+    return false;
+  }
+  next_.use = std::make_unique<ViewCommunicator::Use>(*shared_);
+  next_.part.device = present.device;
+  Status status = prepare_work(coming.call, next_.part, *coming.tensors, present.communicator, {});
+  if (status.ok()) status = next_.part.work->pack_early();
+  if (!status.ok()) drop_next();
+  return status.ok();
+}
+
+/// NCCL has not got it.
+void NcclBackend::drop_next() {
+  if (next_.part.work) next_.part.work->wait_for_copies();
+  next_ = {};
+}
+
+Status NcclBackend::end_early() {
+  if (!next_.part.work) return {};
+  Next begun = std::exchange(next_, {});
+  return stop(begun.part, Status(Code::kAborted, "the operation will not be run"));
+}
+
+/// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
+Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call& call, Part& part,
+                                   Payload& payload) {
+  const Result<bool> all = verdict.all(succeeded);
+  if (!all.ok()) {
+    // NCCL may have succeeded on this rank and failed on others.
+    const Status stopped = stop(part, all.status());
+    // Other ranks may know that all have succeeded, and go on: then this is the result.
+    if (succeeded) {
+      payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts), true};
+    }
+    return stopped.ok() ? all.status() : stopped;
+  }
+  if (!all.value()) {
+    Status stopped = stop(part, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    if (!stopped.ok()) return stopped;
+    return false;
+  }
+  if (next_.part.work && !verdict.all_are_ready()) drop_next();
+  if (told_.insert(plural(call)).second) {
+    log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
+              view_.generation, plural(call));
+  }
+  payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts)};
+  return true;
+}
+
+/// Ends all work on the device of the operation, and of the next one if that has begun. After a
+/// failure this worker has to leave.
+///
+/// The device ends it soon after the abort, long before NCCL has taken the communicator apart. But
+/// ranks of one process may be at each other's tensors directly.
+Status NcclBackend::stop(const Part& part, const Status& why) {
+  if (Status gone = shared_->give_up(why); !gone.ok()) return gone;
+  const bool alone = services_.communicators->has_no_other_than(view_.worker);
+  const auto has_stopped = [](const Part& each) { return !each.begun || each.work->has_stopped(); };
+  const auto is_unused = [&] { return alone && has_stopped(part) && has_stopped(next_.part); };
+  if (Status stuck = shared_->wait_until_unused(is_unused); !stuck.ok()) return stuck;
+  part.work->wait_for_copies();
+  if (next_.part.work) drop_next();
+  return {};
+}
+
+}  // namespace elastic::collectives::nccl
