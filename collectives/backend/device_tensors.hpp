@@ -22,6 +22,9 @@ struct DeviceTensor {
   /// Bytes from the start of a bucket of all tensors to this one.
   std::size_t offset = 0;
   Wire wire{dtype};  ///< type of the elements there
+  /// Bytes of memory at `output`. The backend may write the result there as soon as it has it, and
+  /// parts of a result in an attempt that fails, but changes no input by that.
+  std::size_t room = 0;
 
   std::size_t bytes() const { return count * size_of(dtype); }  ///< at the addresses
   std::size_t bytes_of_wire() const { return count * size_of(wire.dtype); }

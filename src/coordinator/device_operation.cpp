@@ -85,6 +85,7 @@ void DeviceOperation::list_tensors() {
     collectives::DeviceTensor tensor{input.dtype, input.count, address(input.data),
                                      address(output.data), place.offset};
     if (place.wire) tensor.wire = *place.wire;
+    tensor.room = output.bytes();
     on_device_.push_back(tensor);
   }
 }

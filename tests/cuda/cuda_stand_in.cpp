@@ -74,6 +74,7 @@ Driver& driver() {
 }
 
 std::atomic<long> host_waits{0};
+std::atomic<long> copies_on_device{0};
 
 /// Not in memory that the linker gets for threads one by one: ThreadSanitizer takes its reuse for a
 /// race.
@@ -345,6 +346,11 @@ EXPORT long cuda_stand_in_waits() {
   return host_waits;
 }
 
+/// For tests: how many copies from device to device there were.
+EXPORT long cuda_stand_in_copies_on_device() {
+  return copies_on_device;
+}
+
 /// For tests: so many bytes are left on all devices now, for the calls of this thread.
 EXPORT void cuda_stand_in_leave(std::size_t bytes) {
   device_memory = driver().memory.device_bytes() + bytes;
@@ -358,6 +364,7 @@ EXPORT void* cuda_stand_in_inside(Pointer address, std::size_t bytes) {
 
 EXPORT int cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, void* stream) {
   if (fails("cuMemcpyDtoDAsync_v2")) return kIllegalAddress;
+  ++copies_on_device;
   return copy(driver().memory.inside(to, bytes), driver().memory.inside(from, bytes), bytes,
               stream);
 }

@@ -26,10 +26,33 @@ GpuMove::GpuMove(const testing::Gpu& gpu, int rank, Move move)
     : gpu_(gpu),
       rank_(rank),
       move_(std::move(move)),
-      input_(gpu, given()),
-      output_(gpu, nothing(result().size())) {
-  const std::uint64_t to = move_.kind == Kind::kBroadcast ? input_.address() : output_.address();
-  tensor_ = {move_.dtype, move_.counts[static_cast<std::size_t>(rank)], input_.address(), to, 0};
+      element_(size_of(move_.dtype)),
+      input_(gpu, nothing(given().size() + 2 * element_)),
+      output_(gpu, nothing(result().size() + element_)) {
+  place_tensor();
+  const std::vector<std::byte> content = given();
+  gpu_.copy(tensor_.input, address(content.data()), content.size());
+  output_before_ = read(tensor_.output, result().size() + element_);
+}
+
+void GpuMove::place_tensor() {
+  const auto at = static_cast<std::size_t>(rank_);
+  tensor_ = {move_.dtype, move_.counts[at], input_.address(), output_.address(), 0};
+  tensor_.room = result().size();
+  if (move_.kind == Kind::kReduceScatter) {  // A call needs room for the largest part.
+    tensor_.room = std::ranges::max(result_counts()) * element_;
+  }
+  if (move_.kind == Kind::kBroadcast) tensor_.output = tensor_.input;
+  if (move_.place == Place::kTooSmall) tensor_.room -= element_;
+  if (move_.place != Place::kInPlace && move_.place != Place::kOverlaps) return;
+  // `result_counts` has the blocks of an allgather or the parts of a reduce_scatter.
+  const std::vector<std::uint64_t> counts = result_counts();
+  const auto before = std::accumulate(counts.begin(), counts.begin() + rank_, std::uint64_t{0});
+  const std::uint64_t shift = move_.place == Place::kOverlaps ? element_ : 0;
+  if (move_.kind == Kind::kAllgather) tensor_.input = tensor_.output + before * element_ + shift;
+  if (move_.kind == Kind::kReduceScatter) {
+    tensor_.output = tensor_.input + before * element_ + shift;
+  }
 }
 
 Call GpuMove::call() const {
@@ -126,17 +149,28 @@ void GpuMove::expect_right(const Payload& payload) const {
   EXPECT_TRUE(std::ranges::equal(payload.counts(), result_counts()));
   const std::vector<std::byte> right = result();
   EXPECT_TRUE(read(tensor_.output, right.size()) == right) << "a wrong result";
-  if (tensor_.input != tensor_.output) {
-    EXPECT_TRUE(read(tensor_.input, tensor_.bytes()) == given()) << "a changed input";
+  const std::uint64_t end = tensor_.output + right.size();
+  EXPECT_TRUE(std::ranges::equal(read(end, element_), std::span(output_before_).last(element_)))
+      << "something behind the output";
+  if (move_.kind == Kind::kBroadcast || end <= tensor_.input ||
+      tensor_.input + tensor_.bytes() <= tensor_.output) {
+    expect_intact_input();
   }
 }
 
 void GpuMove::expect_untouched() const {
+  expect_intact_input();
+  EXPECT_FALSE(has_written_output()) << "a changed output on rank " << rank_;
+}
+
+void GpuMove::expect_intact_input() const {
+  if (move_.kind == Kind::kBroadcast && !is_root()) return;
   EXPECT_TRUE(read(tensor_.input, tensor_.bytes()) == given())
       << "a changed input on rank " << rank_;
-  if (tensor_.input == tensor_.output) return;
-  EXPECT_TRUE(read(tensor_.output, output_.bytes()) == nothing(output_.bytes()))
-      << "a changed output on rank " << rank_;
+}
+
+bool GpuMove::has_written_output() const {
+  return read(tensor_.output, output_before_.size()) != output_before_;
 }
 
 }  // namespace elastic::collectives::nccl

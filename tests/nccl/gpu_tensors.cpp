@@ -38,7 +38,8 @@ GpuTensors::GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> sha
     }
     at = aligned(at);
     sections_.push_back({shape.wire.dtype, shape.count, at});
-    tensors_.push_back({shape.dtype, shape.count, input, output, at, shape.wire});
+    tensors_.push_back({shape.dtype, shape.count, input, output, at, shape.wire,
+                        shape.count * size_of(shape.dtype)});
     at += tensors_.back().bytes_of_wire();
   }
 }
@@ -108,6 +109,15 @@ void GpuTensors::expect(ReduceOp op, int size) const {
                 bytes_of(tensor.dtype, contribution(rank_, tensor.count, tensor.dtype)))
         << "a changed input on rank " << rank_;
   }
+}
+
+bool GpuTensors::has_written_output() const {
+  const DeviceTensor& tensor = tensors_.front();
+  const std::vector<std::byte> before =
+      tensor.input == tensor.output
+          ? bytes_of(tensor.dtype, contribution(rank_, tensor.count, tensor.dtype))
+          : std::vector<std::byte>(tensor.bytes());
+  return read(tensor.output, tensor.bytes()) != before;
 }
 
 void GpuTensors::expect_untouched() const {

@@ -30,7 +30,10 @@ class GpuTensors final : private DeviceTensors {
 
   /// Whether the outputs are what so many ranks have contributed, and the inputs what they were.
   void expect(ReduceOp op, int size) const;
+  /// Whether the inputs are what they were.
   void expect_untouched() const;
+  /// Whether there is something else in the first output than at the beginning.
+  bool has_written_output() const;
   int times_on_host() const { return times_on_host_; }
 
  private:

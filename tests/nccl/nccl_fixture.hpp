@@ -36,6 +36,9 @@ class NcclFixture : public ::testing::Test {
     gpu_.call<void(std::size_t)>("cuda_stand_in_leave")(bytes);
   }
 
+  /// How many copies from device to device there were, on all ranks.
+  long copies_on_device() const { return gpu_.call<long()>("cuda_stand_in_copies_on_device")(); }
+
   template <typename Body>
   void on_all_ranks(const Body& body) {
     std::vector<std::thread> threads;

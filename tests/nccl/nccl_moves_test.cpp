@@ -5,82 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
-#include "nccl/gpu_move.hpp"
-#include "nccl/nccl_fixture.hpp"
+#include "nccl/nccl_moves_fixture.hpp"
 
 namespace elastic::collectives::nccl {
 namespace {
 
 using How = NcclScript::Allreduce;
 
-class NcclMovesTest : public NcclFixture {
- protected:
-  /// The outcome of a call on all ranks.
-  struct Outcome {
-    std::vector<std::unique_ptr<GpuMove>> tensors;
-    std::vector<Payload> payloads;
-    std::vector<Status> statuses;
-
-    bool by_nccl() const { return payloads.front().device_result() != nullptr; }
-  };
-
-  std::vector<std::size_t> alike(std::size_t count) const {
-    return std::vector<std::size_t>(static_cast<std::size_t>(size_), count);
-  }
-  Move broadcast(std::size_t count, int root) const {
-    return {Kind::kBroadcast, DType::kF32, alike(count), ReduceOp::kSum, root};
-  }
-  Move allgather(std::vector<std::size_t> counts) const {
-    return {Kind::kAllgather, DType::kF32, std::move(counts)};
-  }
-  Move reduce_scatter(std::size_t count, ReduceOp op = ReduceOp::kSum) const {
-    return {Kind::kReduceScatter, DType::kF32, alike(count), op};
-  }
-  /// A typical call of each kind.
-  Move of(Kind kind) const {
-    return kind == Kind::kBroadcast   ? broadcast(3000, 1)
-           : kind == Kind::kAllgather ? allgather(alike(3000))
-                                      : reduce_scatter(3001, ReduceOp::kAverage);
-  }
-
-  std::unique_ptr<Outcome> begin(const Move& move) {
-    auto outcome = std::make_unique<Outcome>();
-    outcome->payloads.resize(static_cast<std::size_t>(size_));
-    outcome->statuses.resize(static_cast<std::size_t>(size_));
-    for (int rank = 0; rank < size_; ++rank) {
-      outcome->tensors.push_back(std::make_unique<GpuMove>(gpu_, rank, move));
-      outcome->tensors.back()->give(outcome->payloads[static_cast<std::size_t>(rank)]);
-    }
-    return outcome;
-  }
-  void run_on(int rank, Outcome& outcome) {
-    const auto at = static_cast<std::size_t>(rank);
-    outcome.statuses[at] =
-        backend(rank).run(position_, outcome.tensors[at]->call(), outcome.payloads[at]);
-  }
-  void run(Outcome& outcome) {
-    on_all_ranks([&](int rank) { run_on(rank, outcome); });
-    ++position_;
-  }
-  /// Expects success, in the same way on all ranks, and right results; whether it was NCCL's.
-  static bool expect_right(Outcome& outcome) {
-    for (std::size_t rank = 0; rank < outcome.payloads.size(); ++rank) {
-      expect_ok(outcome.statuses[rank]);
-      if (!outcome.statuses[rank].ok()) return false;
-      Payload& payload = outcome.payloads[rank];
-      EXPECT_EQ(payload.device_result() != nullptr, outcome.by_nccl());
-      EXPECT_FALSE(payload.own_block_complete());
-      expect_ok(outcome.tensors[rank]->take(payload));
-      outcome.tensors[rank]->expect_right(payload);
-    }
-    return outcome.by_nccl();
-  }
-  bool perform(const Move& move) {
-    const auto outcome = begin(move);
-    run(*outcome);
-    return expect_right(*outcome);
-  }
-};
+class NcclMovesTest : public NcclMovesFixture {};
 
 TEST_F(NcclMovesTest, BroadcastsEveryTypeFromEveryRank) {
   make(3, /*waits=*/true);
@@ -210,7 +142,7 @@ TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
     EXPECT_FALSE(outcome->payloads[rank].own_block_complete());
-    outcome->tensors[rank]->expect_untouched();
+    outcome->tensors[rank]->expect_intact_input();
   }
   EXPECT_EQ(nccl_->counts().aborts, 3);
 }
@@ -236,7 +168,7 @@ TEST_P(NcclMoveTest, KeepsAResultThatOthersMayCountOn) {
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
     EXPECT_TRUE(outcome->payloads[rank].own_block_complete());
-    outcome->tensors[rank]->expect_untouched();
+    outcome->tensors[rank]->expect_intact_input();
     expect_ok(outcome->tensors[rank]->take(outcome->payloads[rank]));
     outcome->tensors[rank]->expect_right(outcome->payloads[rank]);
   }

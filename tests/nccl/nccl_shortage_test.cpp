@@ -94,10 +94,10 @@ TEST_F(NcclShortageTest, GoesOnWithRegisteredMemoryAfterwards) {
 TEST_F(NcclShortageTest, TakesOneCollectiveOfAnyKindThroughTheHost) {
   make(3, true);
   EXPECT_TRUE(allreduce());
-  // Each needs more than the spare blocks of those before.
+  // Each needs more than the spare blocks of those before, and none can do without a bucket.
   const std::vector<Move> moves{
-      {Kind::kAllgather, DType::kF32, {30000, 30000, 30000}},
-      {Kind::kAllgather, DType::kF32, {5, 210001, 0}},
+      {.kind = Kind::kAllgather, .counts = {30000, 30000, 30000}, .place = Place::kOverlaps},
+      {.kind = Kind::kAllgather, .counts = {5, 210001, 0}, .place = Place::kInPlace},
       {Kind::kBroadcast, DType::kF64, {180001, 180001, 180001}, ReduceOp::kSum, 2},
       // There is memory for the part, but not for the slots of parts of different sizes.
       {Kind::kReduceScatter, DType::kF32, {600002, 600002, 600002}, ReduceOp::kAverage}};
@@ -108,6 +108,20 @@ TEST_F(NcclShortageTest, TakesOneCollectiveOfAnyKindThroughTheHost) {
     EXPECT_EQ(nccl_->counts().bytes, before.bytes) << "NCCL was called on a rank";
     EXPECT_TRUE(perform_while(kNone, move));
   }
+  expect_same_communicator();
+}
+
+/// NCCL writes the results to the outputs.
+TEST_F(NcclShortageTest, DoesNotMatterToResultsThatNeedNoBucket) {
+  make(3, true, 7, without_registration);
+  EXPECT_TRUE(allreduce());
+  const Move gathered{.kind = Kind::kAllgather, .counts = {5, 210001, 0}};
+  const Move equal{.kind = Kind::kAllgather, .counts = {70000, 70000, 70000}};
+  const Move scattered{
+      .kind = Kind::kReduceScatter, .counts = {600000, 600000, 600000}, .op = ReduceOp::kAverage};
+  for (const Move& move : {gathered, equal, scattered}) EXPECT_TRUE(perform_while(0, move));
+  EXPECT_FALSE(allreduce_while(1, {{DType::kF32, 300000}})) << "it is in place there";
+  EXPECT_TRUE(allreduce_while(2, {{DType::kF32, 300000}}));
   expect_same_communicator();
 }
 

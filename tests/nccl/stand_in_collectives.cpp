@@ -1,6 +1,7 @@
 // Collectives, as streams make them, and groups of them.
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -82,6 +83,13 @@ struct Task {
   ncclComm* comm = nullptr;
   cudaStream_t stream = nullptr;
 
+  /// After an abort NCCL may have left anything in the output. It does not write to a root's own
+  /// tensor.
+  void spoil() const {
+    std::byte* const written = from == to ? nullptr : inside(to, to_bytes);
+    if (written != nullptr) std::memset(written, 0xee, to_bytes);
+  }
+
   static void run(void* task) {
     const std::unique_ptr<Task> self(static_cast<Task*>(task));
     const std::byte* const read =
@@ -90,8 +98,8 @@ struct Task {
     if ((self->from_bytes > 0 && read == nullptr) || written == nullptr) {
       const Lock lock(library().mutex);
       library().violations.push_back("a collective of what is no memory of a device");
-    } else if (self->works) {
-      self->collective(*self->comm->fabric, read, written);
+    } else if (!self->works || !self->collective(*self->comm->fabric, read, written)) {
+      self->spoil();
     }
     // It spins on the device until it is called off, as a kernel that hangs does.
     while (!self->ends && !self->comm->called_off) {
@@ -100,6 +108,19 @@ struct Task {
     --self->comm->on_streams;
   }
 };
+
+/// Input and output may overlap only in NCCL's in-place forms: the smaller of the two is this
+/// rank's block of the larger, or they are the same.
+void note_overlap(const Task& task, int rank) {
+  const auto* const from = static_cast<const std::byte*>(task.from);
+  const auto* const to = static_cast<const std::byte*>(task.to);
+  if (from + task.from_bytes <= to || to + task.to_bytes <= from) return;
+  const auto before = [rank](std::size_t block) { return static_cast<std::size_t>(rank) * block; };
+  const bool in_place = task.from_bytes < task.to_bytes   ? from == to + before(task.from_bytes)
+                        : task.from_bytes > task.to_bytes ? to == from + before(task.to_bytes)
+                                                          : from == to;
+  if (!in_place) library().violations.emplace_back("an input that overlaps the output");
+}
 
 /// If one rank's result comes to registered memory, so do those of all.
 void note_memory(ncclComm& comm, const void* to) {
@@ -147,6 +168,7 @@ ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclCo
   Lock lock(library().mutex);
   requires_idle(*comm, call);
   const Entered entered(lock, comm, call);
+  note_overlap(task, comm->rank);
   ++(library().counts.*counted);
   library().counts.bytes += task.from_bytes;
   const NcclScript& script = library().scripts[comm->rank];

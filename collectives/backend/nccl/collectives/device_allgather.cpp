@@ -6,6 +6,7 @@
 
 #include "collectives/backend/nccl/collectives/nccl_group.hpp"
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
+#include "collectives/backend/nccl/memory/output_room.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 
 namespace elastic::collectives::nccl {
@@ -13,7 +14,9 @@ namespace elastic::collectives::nccl {
 Status DeviceAllgather::allocate() {
   DeviceTensor all = block_;
   all.count = std::accumulate(counts_.begin(), counts_.end(), std::size_t{0});
-  return make_result({&all, 1}, 1);
+  if (!can_go_to_output(block_, all.bytes())) return make_result({&all, 1}, 1);
+  write_to_output(all, 1);
+  return {};
 }
 
 Status DeviceAllgather::launch(TimePoint until, const Meanwhile& meanwhile) {

@@ -4,6 +4,7 @@
 
 #include "collectives/backend/nccl/collectives/nccl_group.hpp"
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
+#include "collectives/backend/nccl/memory/output_room.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 
 namespace elastic::collectives::nccl {
@@ -29,6 +30,17 @@ std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
 }
 
 }  // namespace
+
+/// NCCL uses registered memory only if that of all ranks is registered. So where the others have
+/// theirs, this rank's result goes there, too.
+Status DeviceAllreduce::allocate() {
+  const DeviceTensor* const alone = tensors_.size() == 1 ? tensors_.data() : nullptr;
+  const bool direct = alone != nullptr && !alone->is_cast() && !is_registered() &&
+                      can_go_to_output(*alone, alone->bytes());
+  if (!direct) return make_result(tensors_, divisor_);
+  write_to_output(*alone, divisor_);
+  return {};
+}
 
 /// NCCL reads a single tensor without a cast in place.
 bool DeviceAllreduce::is_read_in_place() const {

@@ -8,7 +8,8 @@
 
 namespace elastic::collectives::nccl {
 
-/// An allreduce of tensors: packs them into a bucket, and reduces the bucket in place by NCCL.
+/// An allreduce of tensors: packs them into a bucket, and reduces the bucket in place by NCCL. A
+/// single tensor out of place goes straight from its input to its output.
 class DeviceAllreduce final : public DeviceWork {
  public:
   /// `tensors` must stay until the work is prepared.
@@ -17,7 +18,7 @@ class DeviceAllreduce final : public DeviceWork {
       : DeviceWork(std::move(where)), tensors_(tensors), op_(op), divisor_(divisor) {}
 
  private:
-  Status allocate() override { return make_result(tensors_, divisor_); }
+  Status allocate() override;
   Status pack(void* via) override;
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
   bool is_read_in_place() const;

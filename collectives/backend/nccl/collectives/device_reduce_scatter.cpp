@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/backend/nccl/collectives/nccl_types.hpp"
+#include "collectives/backend/nccl/memory/output_room.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 
 namespace elastic::collectives::nccl {
@@ -11,7 +12,13 @@ Status DeviceReduceScatter::allocate() {
   largest_ = *std::max_element(counts_.begin(), counts_.end());
   DeviceTensor part = data_;
   part.count = counts_[rank_];
-  if (Status made = make_result({&part, 1}, divisor_); !made.ok()) return made;
+  // With less room than the largest part takes, the call ends in an error on all such ranks, which
+  // leaves the output as it was.
+  if (can_go_to_output(data_, largest_ * size_of(data_.dtype))) {
+    write_to_output(part, divisor_);
+  } else if (Status made = make_result({&part, 1}, divisor_); !made.ok()) {
+    return made;
+  }
   if (equal()) return {};
   auto lent = device()->lend(offset(counts_.size()));
   if (!lent.ok()) return lent.status();

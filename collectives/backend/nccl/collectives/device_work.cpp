@@ -72,6 +72,10 @@ Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint3
   return {};
 }
 
+void DeviceWork::write_to_output(const DeviceTensor& tensor, std::uint32_t divisor) {
+  result_ = BucketResult::in_output(device(), stream_, tensor, divisor);
+}
+
 void DeviceWork::wait_for_copies() const {
   if (!result_) return;
   const device::CurrentContext here = device()->cuda()->enter();

@@ -17,8 +17,10 @@
 
 namespace elastic::collectives::nccl {
 
-/// This rank's part in a collective by NCCL, on the stream of a lane. It only reads the tensors;
-/// the result goes to a bucket on the device. Owned by the thread that has the turn on the device.
+/// This rank's part in a collective by NCCL, on the stream of a lane. It only reads the inputs. The
+/// result goes to a bucket on the device, or straight to the output: no other rank asks for it, and
+/// an output is undefined before its call returns. Owned by the thread that has the turn on the
+/// device.
 class DeviceWork {
  public:
   using Meanwhile = std::function<Status()>;
@@ -41,7 +43,7 @@ class DeviceWork {
   Status pack_early();
 
   /// Queues the work on the device. Here and in `wait`, `meanwhile` is called while this rank
-  /// waits; its failure ends the wait. After a failure the inputs and the bucket stay in use until
+  /// waits; its failure ends the wait. After a failure inputs, output and bucket stay in use until
   /// the communicator has ended, or `has_stopped`, and `wait_for_copies` has returned.
   Status begin(TimePoint until, const Meanwhile& meanwhile);
   /// Waits for the end of the work, which has begun.
@@ -54,7 +56,8 @@ class DeviceWork {
   /// registered memory, for which this is never true.
   bool has_stopped() const;
 
-  /// After a failure, when the work is over: waits until no copy reads the inputs.
+  /// After a failure, when the work is over: waits until no copy reads the inputs or writes to an
+  /// output.
   void wait_for_copies() const;
 
   std::shared_ptr<DeviceResult> take_result() { return std::move(result_); }
@@ -67,6 +70,11 @@ class DeviceWork {
   /// Makes the bucket for the result, with the tensors at their offsets, and at least `bytes`.
   Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor,
                      std::size_t bytes = 0);
+  /// Has NCCL write the result straight to the output of `tensor`, in place of `make_result`. The
+  /// output has room for it (can_go_to_output).
+  void write_to_output(const DeviceTensor& tensor, std::uint32_t divisor);
+  /// Whether the result goes to registered memory. The other ranks' does then, too.
+  bool is_registered() const { return is_registered_; }
   /// The amount of work, for the time limit.
   virtual std::size_t bytes() const { return result_->bytes(); }
   /// Queues the copies that NCCL's part needs first on the stream `via`. Called within

@@ -29,6 +29,7 @@ class BucketMover {
   virtual Status pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket,
                       void* stream) = 0;
   /// Copies the bucket to the outputs, and divides averages by `divisor`. May wait for the stream.
+  /// An output may be exactly where its elements are in the bucket.
   virtual Status unpack(std::span<const DeviceTensor> tensors, std::uint64_t bucket,
                         std::uint32_t divisor, void* stream) = 0;
 };

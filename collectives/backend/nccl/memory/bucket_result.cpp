@@ -17,11 +17,23 @@ Result<std::shared_ptr<BucketResult>> BucketResult::make(
   if (memory.data() != nullptr) {
     made->memory_ = std::move(memory);
     made->is_registered_ = true;
-    return made;
+  } else {
+    auto lent = made->device_->lend(made->bytes_);
+    if (!lent.ok()) return lent.status();
+    made->memory_ = std::move(lent).value();
   }
-  auto lent = made->device_->lend(made->bytes_);
-  if (!lent.ok()) return lent.status();
-  made->memory_ = std::move(lent).value();
+  made->address_ = reinterpret_cast<std::uintptr_t>(made->memory_.data());
+  return made;
+}
+
+std::shared_ptr<BucketResult> BucketResult::in_output(std::shared_ptr<SharedDevice> device,
+                                                      void* stream, DeviceTensor tensor,
+                                                      std::uint32_t divisor) {
+  tensor.offset = 0;
+  std::shared_ptr<BucketResult> made(
+      new BucketResult(std::move(device), stream, {&tensor, 1}, divisor, 0));
+  made->address_ = tensor.output;
+  made->is_output_ = true;
   return made;
 }
 
@@ -37,7 +49,8 @@ BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
 Result<void*> BucketResult::begin_unpack() {
   const Result<void*> via = device_->way_back();
   if (!via.ok()) return via;
-  if (bytes_ == 0) return static_cast<void*>(nullptr);
+  const bool is_there = is_output_ && divisor_ == 1;
+  if (bytes_ == 0 || is_there) return static_cast<void*>(nullptr);
   device::CudaDevice& cuda = *device_->cuda();
   const device::CurrentContext here = cuda.enter();
   Status status = device_->mover().unpack(tensors_, address(), divisor_, via.value());

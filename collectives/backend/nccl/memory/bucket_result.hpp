@@ -16,7 +16,8 @@ namespace elastic::collectives::nccl {
 std::size_t extent(std::span<const DeviceTensor> tensors);
 
 /// A bucket on a device, in which the tensors of a collective lie at their offsets. It holds the
-/// result once NCCL has written it.
+/// result once NCCL has written it. The output of a single tensor may itself be the bucket: then
+/// the result needs no memory, and no copy.
 class BucketResult : public DeviceResult {
  public:
   /// `stream` is the lane's stream on the device; the result is there when the stream's work is
@@ -28,9 +29,14 @@ class BucketResult : public DeviceResult {
       std::shared_ptr<SharedDevice> device, void* stream, std::span<const DeviceTensor> tensors,
       std::uint32_t divisor, device::BlockPool::Block memory = {}, std::size_t bytes = 0);
 
+  /// The bucket is the output of `tensor`, the caller's memory (see can_go_to_output).
+  /// `begin_unpack` has the device divide an average there.
+  static std::shared_ptr<BucketResult> in_output(std::shared_ptr<SharedDevice> device, void* stream,
+                                                 DeviceTensor tensor, std::uint32_t divisor);
+
   Result<void*> begin_unpack() override;
 
-  std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(memory_.data()); }
+  std::uint64_t address() const { return address_; }
   std::size_t bytes() const { return bytes_; }
   const std::vector<DeviceTensor>& tensors() const { return tensors_; }
 
@@ -43,7 +49,9 @@ class BucketResult : public DeviceResult {
   const std::vector<DeviceTensor> tensors_;
   const std::uint32_t divisor_;  // 1 if the call is no average
   const std::size_t bytes_;
-  device::BlockPool::Block memory_;
+  device::BlockPool::Block memory_;  // empty if the bucket is the output
+  std::uint64_t address_ = 0;
+  bool is_output_ = false;
   bool is_registered_ = false;
 };
 
