@@ -86,7 +86,8 @@ struct Task {
   /// After an abort NCCL may have left anything in the output. It does not write to a root's own
   /// tensor.
   void spoil() const {
-    std::byte* const written = from == to ? nullptr : inside(to, to_bytes);
+    const bool is_own = from == to && from_bytes == to_bytes;
+    std::byte* const written = is_own ? nullptr : inside(to, to_bytes);
     if (written != nullptr) std::memset(written, 0xee, to_bytes);
   }
 

@@ -1,6 +1,6 @@
 // A worker that counts what a call for tensors on a CUDA device costs besides the device's work, on
-// the stand-ins: threads made, sleeps of the library, waits of the host for the device. Ends with
-// an error if it is more than the documents say.
+// the stand-ins: threads made, sleeps of the library, waits of the host for the device, and copies
+// on the device. Ends with an error if it is more than the documents say.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -81,6 +81,7 @@ class Costs : DeviceRank {
     expect("a named allreduce with wait()", named_and_waited, 2);
     expect("a named allreduce with wait(stream)", named_by_stream, 1);
     expect("a blocking allreduce", blocking, 2);
+    expect_copies();
     write_result(folder_, hash_);
   }
 
@@ -112,7 +113,35 @@ class Costs : DeviceRank {
                                           " waits for the device in " + std::to_string(kTimes) +
                                           " calls");
   }
+
+  /// NCCL writes results to outputs, but not to those that overlap the input.
+  void expect_copies() {
+    const GpuArray<float> gathered(gpu_, data_.count() * static_cast<std::size_t>(size_));
+    const auto gather = [&] {
+      check(elastic::allgather(view_of(data_), view_of(gathered), stream()).contributors);
+    };
+    const auto scatter = [&](const GpuArray<float>& from) {
+      const auto part =
+          elastic::reduce_scatter(view_of(from), view_of(data_), ReduceOp::kAverage, stream());
+      check(part.contributors);
+    };
+    expect_copies("an allgather", gather, 0);
+    expect_copies(
+        "a reduce_scatter", [&] { scatter(gathered); }, 0);
+    expect_copies(
+        "a reduce_scatter in place", [&] { scatter(data_); }, 1);
+  }
+
+  template <typename Call>
+  void expect_copies(const std::string& what, const Call& call, long copies) {
+    const long before = copies_on_device();
+    call();
+    const long made = copies_on_device() - before;
+    require(made == copies, what + ": " + std::to_string(made) + " copies on the device");
+  }
+
   long waits_for_device() const { return gpu_.call<long()>("cuda_stand_in_waits")(); }
+  long copies_on_device() const { return gpu_.call<long()>("cuda_stand_in_copies_on_device")(); }
 
   const GpuArray<float> data_{gpu_, contribution<float>(rank_, 1003)};
   long waits_ = 0;
