@@ -120,16 +120,16 @@ class Costs : DeviceRank {
     const auto gather = [&] {
       check(elastic::allgather(view_of(data_), view_of(gathered), stream()).contributors);
     };
-    const auto scatter = [&](const GpuArray<float>& from) {
-      const auto part =
-          elastic::reduce_scatter(view_of(from), view_of(data_), ReduceOp::kAverage, stream());
-      check(part.contributors);
+    const auto scatter = [&](const GpuArray<float>& to, ReduceOp op) {
+      check(elastic::reduce_scatter(view_of(gathered), view_of(to), op, stream()).contributors);
     };
     expect_copies("an allgather", gather, 0);
     expect_copies(
-        "a reduce_scatter", [&] { scatter(gathered); }, 0);
+        "a reduce_scatter", [&] { scatter(data_, ReduceOp::kSum); }, 0);
     expect_copies(
-        "a reduce_scatter in place", [&] { scatter(data_); }, 1);
+        "an average", [&] { scatter(data_, ReduceOp::kAverage); }, 0);
+    expect_copies(
+        "one that overlaps", [&] { scatter(gathered, ReduceOp::kSum); }, 1);
   }
 
   template <typename Call>
