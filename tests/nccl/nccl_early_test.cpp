@@ -158,6 +158,30 @@ TEST_F(NcclEarlyTest, ARankHasNoMemoryForTheNext) {
   EXPECT_EQ(nccl_->counts().aborts, 0);
 }
 
+/// A rank with room for one bucket has it for one after the other. That is no shortage.
+TEST_F(NcclEarlyTest, ARankHasMemoryForOneBucketOnly) {
+  make_world(2);
+  Outcomes all;
+  for (int i = 0; i < 5; ++i) all.push_back(begin({{DType::kF32, 300000}, {DType::kF32, 30}}));
+  ::testing::internal::CaptureStderr();
+  on_all_ranks([&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (rank == 1) leave_memory(i == 0 ? 1300000 : 0);
+      if (i + 1 < all.size()) backend(rank).expect(coming_on(at, *all[i + 1]));
+      Outcome& present = *all[i];
+      Payload& payload = present.payloads[at];
+      expect_ok(backend(rank).run(position_ + i, present.tensors[at]->call(kOp), payload));
+      EXPECT_NE(payload.device_result(), nullptr);
+      expect_ok(present.tensors[at]->take(payload, kOp, size_));
+      present.tensors[at]->expect(kOp, size_);
+      payload.clear();
+    }
+  });
+  position_ += all.size();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 class NcclFailingEarlyTest : public NcclEarlyTest,
                              public ::testing::WithParamInterface<std::tuple<How, int>> {};
 

@@ -82,8 +82,9 @@ Result<bool> NcclBackend::agree_on_work(LaneOperation& operation, Part& part,
   if (!gathers) {
     own.prepare = [&](std::shared_ptr<Communicator> communicator,
                       device::BlockPool::Block registered) {
-      return prepare_work(call, part, *payload.on_device(), std::move(communicator),
-                          std::move(registered));
+      return prepare_work(
+          call, part, *payload.on_device(),
+          {std::move(communicator), part.device, view_.lane, std::move(registered)});
     };
   }
   auto agreed = agree(operation, std::move(own));
@@ -100,8 +101,8 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
   auto counts = share_counts(view_, operation);
   if (!counts.ok()) return counts.status();
   part.counts = std::move(counts).value();
-  const Status own =
-      prepare_work(operation.call, part, *payload.on_device(), std::move(communicator), {});
+  const Status own = prepare_work(operation.call, part, *payload.on_device(),
+                                  {std::move(communicator), part.device, view_.lane});
   Verdict votes(*view_.mesh);
   if (Status begun = votes.begin(next_tag(operation)); !begun.ok()) return begun;
   return votes.all(own.ok());
@@ -109,11 +110,9 @@ Result<bool> NcclBackend::agree_on_gathering(LaneOperation& operation, Part& par
 
 /// Makes this rank's work, and takes the memory for it.
 Status NcclBackend::prepare_work(const Call& call, Part& part, const DeviceTensors& tensors,
-                                 std::shared_ptr<Communicator> communicator,
-                                 device::BlockPool::Block registered) const {
-  part.communicator = communicator;
-  part.work = work_for({std::move(communicator), part.device, view_.lane, std::move(registered)},
-                       call, tensors.tensors(), part.counts, rank(), size());
+                                 DeviceWork::Where where) const {
+  part.communicator = where.communicator;
+  part.work = work_for(std::move(where), call, tensors.tensors(), part.counts, rank(), size());
   Status prepared = part.work->prepare();
   if (!prepared.ok()) log::debug("nccl: this rank votes against NCCL: {}", prepared.message());
   return prepared;

@@ -63,15 +63,22 @@ bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
   const auto device = services_.devices->open(coming.tensors->device());
   if (coming.call.kind != Kind::kAllreduce || !coming.call.group.empty() || !device.ok() ||
       device.value() != present.device || !is_for_nccl(coming.call, tensors) ||
-      !present.device->mover().takes(tensors) || registrations_.are_in_use()) {
+      !present.device->mover().takes(tensors) || registrations_.are_in_use() ||
+      extent(tensors) >= too_large_) {
     return false;
   }
   next_.use = std::make_unique<ViewCommunicator::Use>(*shared_);
   next_.part.device = present.device;
-  Status status = prepare_work(coming.call, next_.part, *coming.tensors, present.communicator, {});
+  Status status = prepare_work(coming.call, next_.part, *coming.tensors,
+                               {.communicator = present.communicator,
+                                .device = present.device,
+                                .lane = view_.lane,
+                                .lack = SharedDevice::Lack::kDoesNotMatter});
   if (status.ok()) status = next_.part.work->pack_early();
-  if (!status.ok()) drop_next();
-  return status.ok();
+  if (status.ok()) return true;
+  too_large_ = extent(tensors);
+  drop_next();
+  return false;
 }
 
 /// NCCL has not got it.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -94,8 +96,7 @@ class NcclBackend final : public Backend {
   Result<bool> agree_on_gathering(LaneOperation& operation, Part& part, const Payload& payload,
                                   std::shared_ptr<Communicator> communicator);
   Status prepare_work(const Call& call, Part& part, const DeviceTensors& tensors,
-                      std::shared_ptr<Communicator> communicator,
-                      device::BlockPool::Block registered) const;
+                      DeviceWork::Where where) const;
   Status by_nccl_or_host(LaneOperation& operation, bool agreed, Turn& turn, Part& part,
                          Payload& payload);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
@@ -117,6 +118,8 @@ class NcclBackend final : public Backend {
   Registrations registrations_;
   Upcoming upcoming_;  // empty: not to be asked any more
   Next next_;
+  /// Buckets of so many bytes do not begin early any more: there was no memory for one.
+  std::size_t too_large_ = std::numeric_limits<std::size_t>::max();
 };
 
 }  // namespace elastic::collectives::nccl

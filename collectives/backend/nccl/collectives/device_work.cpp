@@ -65,8 +65,8 @@ TimePoint DeviceWork::limit(Duration most) const {
 
 Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor,
                                std::size_t bytes) {
-  auto made =
-      BucketResult::make(device(), stream_, tensors, divisor, std::move(where_.registered), bytes);
+  auto made = BucketResult::make(device(), stream_, tensors, divisor,
+                                 {std::move(where_.registered), where_.lack, bytes});
   if (!made.ok()) return made.status();
   result_ = std::move(made).value();
   return {};

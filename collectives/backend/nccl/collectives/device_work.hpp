@@ -30,6 +30,8 @@ class DeviceWork {
     std::size_t lane = 0;
     /// Registered memory for the result (see Registrations); may be empty.
     device::BlockPool::Block registered = {};
+    /// Whether a lack of memory for the result is a reason for a warning.
+    SharedDevice::Lack lack = SharedDevice::Lack::kMatters;
   };
 
   virtual ~DeviceWork();

@@ -9,16 +9,17 @@ std::size_t extent(std::span<const DeviceTensor> tensors) {
   return tensors.empty() ? 0 : tensors.back().end();
 }
 
-Result<std::shared_ptr<BucketResult>> BucketResult::make(
-    std::shared_ptr<SharedDevice> device, void* stream, std::span<const DeviceTensor> tensors,
-    std::uint32_t divisor, device::BlockPool::Block memory, std::size_t bytes) {
+Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedDevice> device,
+                                                         void* stream,
+                                                         std::span<const DeviceTensor> tensors,
+                                                         std::uint32_t divisor, Memory memory) {
   std::shared_ptr<BucketResult> made(
-      new BucketResult(std::move(device), stream, tensors, divisor, bytes));
-  if (memory.data() != nullptr) {
-    made->memory_ = std::move(memory);
+      new BucketResult(std::move(device), stream, tensors, divisor, memory.bytes));
+  if (memory.registered.data() != nullptr) {
+    made->memory_ = std::move(memory.registered);
     made->is_registered_ = true;
   } else {
-    auto lent = made->device_->lend(made->bytes_);
+    auto lent = made->device_->lend(made->bytes_, memory.lack);
     if (!lent.ok()) return lent.status();
     made->memory_ = std::move(lent).value();
   }

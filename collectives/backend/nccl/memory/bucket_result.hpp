@@ -20,14 +20,19 @@ std::size_t extent(std::span<const DeviceTensor> tensors);
 /// the result needs no memory, and no copy.
 class BucketResult : public DeviceResult {
  public:
+  /// Of the bucket.
+  struct Memory {
+    device::BlockPool::Block registered = {};  ///< empty: some is borrowed from the device
+    SharedDevice::Lack lack = SharedDevice::Lack::kMatters;
+    std::size_t bytes = 0;  ///< if it is longer than the tensors at their offsets
+  };
   /// `stream` is the lane's stream on the device; the result is there when the stream's work is
   /// done. It is copied to the outputs over SharedDevice::way_back, so that the lane's next
-  /// collective need not wait for that. `memory`: registered memory for the bucket; if empty, the
-  /// bucket borrows some from `device`. `bytes`: of the bucket, if it is longer than the tensors at
-  /// their offsets.
-  static Result<std::shared_ptr<BucketResult>> make(
-      std::shared_ptr<SharedDevice> device, void* stream, std::span<const DeviceTensor> tensors,
-      std::uint32_t divisor, device::BlockPool::Block memory = {}, std::size_t bytes = 0);
+  /// collective need not wait for that.
+  static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
+                                                    void* stream,
+                                                    std::span<const DeviceTensor> tensors,
+                                                    std::uint32_t divisor, Memory memory);
 
   /// The bucket is the output of `tensor`, the caller's memory (see can_go_to_output).
   /// `begin_unpack` has the device divide an average there.

@@ -89,7 +89,8 @@ Result<device::BlockPool::Block> SharedDevice::lend_registrable(std::size_t lane
   return lend_from(*pool, bytes);
 }
 
-Result<device::BlockPool::Block> SharedDevice::lend(std::size_t bytes) {
+Result<device::BlockPool::Block> SharedDevice::lend(std::size_t bytes, Lack lack) {
+  if (lack == Lack::kDoesNotMatter) return memory_.lend(bytes);
   return lend_from(memory_, bytes);
 }
 

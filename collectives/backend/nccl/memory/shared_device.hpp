@@ -46,9 +46,11 @@ class SharedDevice {
   Result<void*> way_back();
   /// The CUDA stream that packs buckets for operations to come. Lives as long.
   Result<void*> packing();
+  /// A lack of memory sends an operation through host memory, or it just begins later.
+  enum class Lack : std::uint8_t { kMatters, kDoesNotMatter };
   /// Lends device memory. Returned blocks are kept and lent again, or freed where memory is short.
-  /// Warns of a shortage when it begins.
-  Result<device::BlockPool::Block> lend(std::size_t bytes);
+  /// Warns of a shortage when it begins, if it matters.
+  Result<device::BlockPool::Block> lend(std::size_t bytes, Lack lack = Lack::kMatters);
   /// Lends memory that NCCL can register, from a pool of the lane's own, which frees nothing: a
   /// communicator may still refer to it. Otherwise like `lend`. Empty if NCCL cannot register
   /// memory.
