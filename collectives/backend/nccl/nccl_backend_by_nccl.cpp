@@ -9,6 +9,16 @@
 
 namespace elastic::collectives::nccl {
 
+namespace {
+
+/// The reason to give a communicator up whose peers' links have failed. It deserves no warning, as
+/// the workers are about to change.
+Status lost(const Status& links) {
+  return Status(Code::kAborted, links.message());
+}
+
+}  // namespace
+
 /// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
 /// has failed on some rank, and nothing of the operation is left on this rank's device.
 Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload& payload) {
@@ -32,7 +42,7 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload&
     });
   }
   if (!own.ok()) {
-    if (Status stopped = stop(part, own); !stopped.ok()) return stopped;
+    if (Status stopped = stop(part, links.ok() ? own : lost(links)); !stopped.ok()) return stopped;
     // If `abort` ended it, the view is to change, and there is no verdict to exchange.
     if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
@@ -60,7 +70,9 @@ void NcclBackend::begin_next(Verdict& verdict, const Part& present, const Meanwh
 /// memory.
 bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
   const auto tensors = coming.tensors->tensors();
-  const auto device = services_.devices->open(coming.tensors->device());
+  const int index = coming.tensors->device();
+  if (index < 0) return false;
+  const auto device = services_.devices->open(index);
   if (coming.call.kind != Kind::kAllreduce || !coming.call.group.empty() || !device.ok() ||
       device.value() != present.device || !is_for_nccl(coming.call, tensors) ||
       !present.device->mover().takes(tensors) || registrations_.are_in_use() ||
@@ -99,7 +111,7 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call&
   const Result<bool> all = verdict.all(succeeded);
   if (!all.ok()) {
     // NCCL may have succeeded on this rank and failed on others.
-    const Status stopped = stop(part, all.status());
+    const Status stopped = stop(part, lost(all.status()));
     // Other ranks may know that all have succeeded, and go on: then this is the result.
     if (succeeded) {
       payload.form = ResultOnDevice{part.work->take_result(), std::move(part.counts), true};

@@ -160,11 +160,8 @@ Status ViewCommunicator::give_up(const Status& why) {
   lock.unlock();
   if (!communicator) return {};
   const Status failure = why.ok() ? failure_of(*communicator) : why;
-  // No warning for kMismatch: the calls themselves report two ranks on one device. Nor for the loss
-  // of a peer's link: the workers are about to change.
-  const bool is_told =
-      failure.code() != Code::kAborted && failure.code() != Code::kMismatch && failure.peer() < 0;
-  if (first && is_told) {
+  // No warning for kMismatch: the calls themselves report two ranks on one device.
+  if (first && failure.code() != Code::kAborted && failure.code() != Code::kMismatch) {
     log::warn(
         "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "
         "the workers change: {}{}",
