@@ -266,8 +266,8 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// \throws Error as every collective; also kInvalidArgument if the blocks have no room in `out`.
   ///   The message says how many elements there are, which depends on the members of the view that
   ///   completes the call. The call is done then, on the other members too, an `out` on a device is
-  ///   as it was, and the job goes on. Members with the same room in `out` all get this error, and
-  ///   can call again with more.
+  ///   as it was unless the members have changed within the call, and the job goes on. Members with
+  ///   the same room in `out` all get this error, and can call again with more.
   /// `row`: the shape of the block without its first axis; members with other rows get kMismatch.
   GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {},
                            std::span<const std::size_t> row = {});
