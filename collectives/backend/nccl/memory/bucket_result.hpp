@@ -20,7 +20,7 @@ std::size_t extent(std::span<const DeviceTensor> tensors);
 /// the result needs no memory, and no copy.
 class BucketResult : public DeviceResult {
  public:
-  /// Of the bucket.
+  /// The memory of a bucket.
   struct Memory {
     device::BlockPool::Block registered = {};  ///< empty: some is borrowed from the device
     SharedDevice::Lack lack = SharedDevice::Lack::kMatters;
