@@ -1,5 +1,6 @@
 #include "collectives/device/devices.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -77,7 +78,13 @@ Status Devices::check(const CudaDevice& device, const ConstTensorView& tensor) c
   if (tensor.bytes() == 0) return {};
   const auto ask = device.cuda().api().pointer_get_attributes;
   if (!on_device(tensor)) return check_host_tensor(tensor, place_of(ask, tensor.data));
-  return check_device_tensor(tensor, place_of(ask, tensor.data), place_of(ask, last_byte(tensor)));
+  const Place first = place_of(ask, tensor.data);
+  const Place last = place_of(ask, last_byte(tensor));
+  if (const int error = std::max(first.error, last.error); error != 0) {
+    return device.outcome("cuPointerGetAttributes",
+                          error);  // as of every call, once a kernel fails
+  }
+  return check_device_tensor(tensor, first, last);
 }
 
 Status Devices::check(const CudaDevice& device, const std::string& call,

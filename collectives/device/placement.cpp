@@ -13,6 +13,8 @@ constexpr int kIsManaged = 8;
 constexpr int kDeviceOrdinal = 9;
 constexpr unsigned kHostType = 1;
 constexpr unsigned kDeviceType = 2;
+/// CUDA_ERROR_INVALID_VALUE: some drivers say it of an address that they do not know.
+constexpr int kInvalidValue = 1;
 
 std::string text(int device) {
   return "CUDA device " + std::to_string(device);
@@ -56,8 +58,8 @@ Place place_of(decltype(CudaApi::pointer_get_attributes) ask, const void* addres
   std::array<void*, 3> values{&type, &managed, &device};
   const auto pointer =
       static_cast<CudaApi::DevicePointer>(reinterpret_cast<std::uintptr_t>(address));
-  if (ask(static_cast<unsigned>(which.size()), which.data(), values.data(), pointer) != 0)
-    return {};
+  const int error = ask(static_cast<unsigned>(which.size()), which.data(), values.data(), pointer);
+  if (error != 0) return {Place::Kind::kUnknown, 0, error == kInvalidValue ? 0 : error};
   if (managed != 0) return {Place::Kind::kManaged, device};
   if (type == kDeviceType) return {Place::Kind::kDevice, device};
   if (type == kHostType) return {Place::Kind::kHost, 0};

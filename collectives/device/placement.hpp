@@ -16,13 +16,14 @@ struct Place {
   };
   Kind kind = Kind::kUnknown;
   int device = 0;  ///< kDevice: its number
+  int error = 0;   ///< of CUDA, where it has failed: kUnknown says nothing then
 };
 
 inline bool on_device(const ConstTensorView& tensor) {
   return tensor.device.kind == Device::Kind::kCuda;
 }
 
-/// Asks the driver. Where it does not answer, nothing is known.
+/// Asks the driver.
 Place place_of(decltype(CudaApi::pointer_get_attributes) ask, const void* address);
 
 /// kInvalidArgument, with what to do, where a tensor that was given as one on a CUDA device lies

@@ -1,5 +1,7 @@
 #include "collectives/device/placement.hpp"
 
+#include <type_traits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +31,21 @@ TEST(Placement, TakesTensorsWhereTheyAreSaidToBe) {
   EXPECT_TRUE(check_host_tensor(kHostTensor, kUnknown).ok());
   EXPECT_TRUE(check_host_tensor(kHostTensor, kPinned).ok());
   EXPECT_TRUE(check_host_tensor(kHostTensor, kManaged).ok());
+}
+
+/// Such as after a kernel of the program that has failed: that says nothing of the address.
+TEST(Placement, TellsAFailureOfTheDriverFromAnUnknownAddress) {
+  constexpr int kInvalidValue = 1;
+  constexpr int kIllegalAddress = 700;
+  const auto says = [](auto error) {
+    return +[](unsigned, int*, void**, CudaApi::DevicePointer) { return decltype(error)::value; };
+  };
+  const int value = 0;
+  const Place failed = place_of(says(std::integral_constant<int, kIllegalAddress>()), &value);
+  EXPECT_EQ(failed.error, kIllegalAddress);
+  const Place unknown = place_of(says(std::integral_constant<int, kInvalidValue>()), &value);
+  EXPECT_EQ(unknown.kind, Place::Kind::kUnknown);
+  EXPECT_EQ(unknown.error, 0);
 }
 
 TEST(Placement, SaysWhereTheyAreInstead) {

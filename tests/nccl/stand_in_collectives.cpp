@@ -1,6 +1,7 @@
 // Collectives, as streams make them, and groups of them.
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -131,6 +132,9 @@ void note_memory(ncclComm& comm, const void* to) {
       found != comm.registered.begin() && at < (--found)->first + found->second;
   Library& the = library();
   if (is_registered) ++the.counts.in_registered;
+  // No rank is so far behind another one.
+  constexpr std::uint64_t kKept = 64;
+  the.in_registered.erase({comm.id, comm.allreduces - kKept});
   const auto [first, is_first] =
       the.in_registered.try_emplace({comm.id, comm.allreduces++}, is_registered);
   if (!is_first && first->second != is_registered) {
