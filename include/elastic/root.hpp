@@ -15,6 +15,8 @@ class Root {
  public:
   /// The worker that has `rank` in the present view.
   constexpr Root(int rank) : rank_(rank) {}  // a rank is given as it is: gather(block, 0)
+  /// A worker's id is no rank: give `worker(id)`. A rank of another type than int has to be cast.
+  constexpr Root(WorkerId) = delete;
   /// \returns the root that is `id`, whatever becomes of the ranks.
   static constexpr Root worker(WorkerId id) {
     Root root(-1);

@@ -584,6 +584,8 @@ void Coordinator::fail_all(const Status& reason) {
     }
     submitted_.clear();
   }
+  running_.reset();  // and with it the memory of its tensors
+  next_.reset();
   while (!pending_.empty()) {
     const std::string name = pending_.begin()->first;  // a copy: `complete` erases the key
     complete(name, reason);

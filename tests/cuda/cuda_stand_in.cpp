@@ -8,14 +8,15 @@
 // It is stricter than CUDA: calls fail without a current context, or with one that does not fit.
 // It differs from CUDA in one point: streams do not wait for the default stream.
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "cuda/stand_in_kernels.hpp"
 #include "cuda/stand_in_memory.hpp"
@@ -76,9 +77,29 @@ Driver& driver() {
 std::atomic<long> host_waits{0};
 std::atomic<long> copies_on_device{0};
 
+/// The contexts of a thread, of which the last one is current. Nothing destroys them: calls still
+/// come when the process ends, after the main thread's other objects are gone.
+class ContextStack {
+ public:
+  bool empty() const { return size_ == 0; }
+  Context*& back() { return contexts_[size_ - 1]; }
+  void pop_back() { --size_; }
+  bool push_back(Context* context) {
+    if (size_ == kMost) return false;
+    contexts_[size_++] = context;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  Context* contexts_[kMost];
+  std::size_t size_;
+};
+static_assert(std::is_trivially_destructible_v<ContextStack>);
+
 /// Not in memory that the linker gets for threads one by one: ThreadSanitizer takes its reuse for a
 /// race.
-[[gnu::tls_model("initial-exec")]] thread_local std::vector<Context*> current;
+[[gnu::tls_model("initial-exec")]] thread_local ContextStack current{};
 [[gnu::tls_model("initial-exec")]] thread_local int capture_mode = 0;
 /// Bytes of all devices, as this thread has them.
 [[gnu::tls_model("initial-exec")]] thread_local std::size_t device_memory = SIZE_MAX;
@@ -171,7 +192,7 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   return kSuccess;
 }
 EXPORT int cuCtxPushCurrent_v2(void* context) {
-  current.push_back(static_cast<Context*>(context));
+  if (!current.push_back(static_cast<Context*>(context))) return kOutOfMemory;
   return kSuccess;
 }
 EXPORT int cuCtxPopCurrent_v2(void** context) {

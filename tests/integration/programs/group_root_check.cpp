@@ -8,11 +8,15 @@
 #include <signal.h>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <unistd.h>
 #include <vector>
 
 #include <elastic/elastic.hpp>
 #include <elastic/group.hpp>
+
+/// The narrowed id of a worker would be taken for a rank.
+static_assert(!std::is_constructible_v<elastic::Root, elastic::WorkerId>);
 
 namespace {
 
