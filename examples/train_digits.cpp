@@ -4,6 +4,7 @@
 //
 // Each worker ends with one line of JSON.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -159,10 +160,19 @@ void resume(digits::Trainer& trainer, const std::string& checkpoint) {
   }
 }
 
+/// The launcher's number of this worker on its host, which it keeps. elastic::local_rank() follows
+/// the members, so two workers might choose one device at different times.
+int number_on_host() {
+  for (const char* const name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (const char* const number = std::getenv(name)) return std::atoi(number);
+  }
+  return elastic::local_rank();
+}
+
 std::unique_ptr<digits::Model> make_model(const digits::ModelOptions& options,
                                           const digits::Dataset& data, int devices) {
   if (devices == 0) return std::make_unique<digits::HostModel>(options, data.training);
-  return digits::make_cuda_model(options, data.training, elastic::local_rank() % devices);
+  return digits::make_cuda_model(options, data.training, number_on_host() % devices);
 }
 
 digits::TrainerOptions trainer_options(const CommandLine& line) {

@@ -59,15 +59,19 @@ std::vector<Variable> backend_variables() {
        "they wait for NCCL.",
        choice(&Options::nccl_meanwhile, kNcclMeanwhiles), "nccl"},
       {"ELASTIC_NCCL_REGISTER", "nccl_register", kUser,
-       "Whether the buckets of allreduces are registered with NCCL. auto: before NCCL 2.28.3, "
-       "whose "
-       "successors do not let an abort interrupt collectives in registered memory over NVLink "
-       "SHARP.",
+       "Whether the buckets of allreduces are registered with NCCL; then they do not overlap "
+       "(ELASTIC_NCCL_OVERLAP). auto: before NCCL 2.28.3, whose successors do not let an abort "
+       "interrupt collectives in registered memory over NVLink SHARP.",
        choice(&Options::nccl_register, kNcclRegisters), "nccl"},
       {"ELASTIC_NCCL_SHRINK", "nccl_shrink", kUser,
        "How NCCL's communicator is made after a loss. auto: from the one before, if NCCL has "
        "ncclCommShrink (2.27). off: anew.",
        choice(&Options::nccl_shrink, kNcclShrinks), "nccl"},
+      {"ELASTIC_NCCL_OVERLAP", "nccl_overlap", kUser,
+       "Whether a bucket of tensors on a device begins while NCCL sums the one before. auto: if "
+       "all members know it by then, and buckets are not registered (ELASTIC_NCCL_REGISTER). off: "
+       "one after the other.",
+       choice(&Options::nccl_overlap, kNcclOverlaps), "nccl"},
       {"ELASTIC_NCCL_MIN_CTAS", "nccl_min_ctas", kUser,
        "Least number of CTAs of a collective of NCCL. 0: NCCL's default.",
        whole_number(&Options::nccl_min_ctas, 0, 64, "CTAs"), "nccl"},
@@ -134,7 +138,8 @@ std::vector<Variable> operation_variables() {
        "Largest segment of a tensor. A larger tensor travels in several segments.",
        byte_count(&Options::segment_bytes, 4096, 1U << 26, 64)},
       {"ELASTIC_BUCKET_BYTES", "bucket_bytes", kUser,
-       "Largest bucket into which named tensors are fused. 0: each tensor alone.",
+       "Largest bucket into which named tensors are fused; under nccl those on devices into four "
+       "times as large ones. 0: each tensor alone.",
        byte_count(&Options::bucket_bytes, 0, kMostOptionBytes, 1)},
       {"ELASTIC_AUTOTUNE", "autotune", kUser,
        "1: rank 0 finds the size of buckets with the shortest steps, beginning with "

@@ -48,10 +48,10 @@ namespace elastic {
 ///
 /// **Tensors on CUDA devices.** Collectives take them, whatever the backend, with the stream that
 /// makes them: see CudaStream for what is waited for. They go through pinned memory of the host,
-/// and everything above holds for them; some ranks may have theirs on a device and others in host
-/// memory. All tensors of one call that lie on a device lie on the same device; others of a group
-/// may be in host memory, and so may the input or the output of an allgather and a reduce_scatter.
-/// Besides the errors above:
+/// but where NCCL performs the call, and everything above holds for them; some ranks may have
+/// theirs on a device and others in host memory. All tensors of one call that lie on a device lie
+/// on the same device; others of a group may be in host memory, and so may the input or the output
+/// of an allgather and a reduce_scatter. Besides the errors above:
 /// - kInvalidArgument: a tensor does not lie where the call says, or the stream cannot be waited
 ///   for or comes without a tensor on a device.
 /// - kUnavailable: CUDA is missing or fails. If it fails when the others have the result already,
@@ -155,8 +155,9 @@ class ELASTIC_API Collectives : public AsyncCollectives {
   /// are complete have its part, and the others have not. So divide each sum by its own number of
   /// contributors or samples, and give all of them to `Sampler::commit`.
   ///
-  /// A tensor on a CUDA device is copied to the host when its stream has come to it, and only then
-  /// does it count as submitted; named tensors that this worker submits after it wait for it.
+  /// A tensor on a CUDA device is copied to the host when its stream has come to it, or under the
+  /// backend "nccl" can be read there, and only then does it count as submitted; named tensors that
+  /// this worker submits after it wait for it.
   /// \returns the operation under way, whose errors Work::wait throws.
   /// \throws Error kInvalidArgument: a name that is empty or still under way here, or a tensor that
   ///   a collective refuses. kNotInitialized: this worker is joining. Codes that end the training.

@@ -74,6 +74,15 @@ enum class NcclShrink : std::uint8_t {
 inline constexpr std::array<Named<NcclShrink>, 2> kNcclShrinks{
     {{"auto", NcclShrink::kAuto}, {"off", NcclShrink::kOff}}};
 
+/// Whether a bucket of tensors on a device begins while NCCL sums the one before.
+enum class NcclOverlap : std::uint8_t {
+  kAuto,  ///< where all members know the next bucket, and its result goes to no registered memory
+  kOff,   ///< one bucket after the other
+};
+/// The names of the values in ELASTIC_NCCL_OVERLAP.
+inline constexpr std::array<Named<NcclOverlap>, 2> kNcclOverlaps{
+    {{"auto", NcclOverlap::kAuto}, {"off", NcclOverlap::kOff}}};
+
 /// NCCL's choice between its own speed and the processors that it leaves to others (CTAPolicy).
 enum class NcclCtaPolicy : std::uint8_t {
   kDefault,     ///< NCCL's own choice
@@ -199,6 +208,10 @@ struct Options {
 
   /// Under the backend "nccl": how the communicator is made after a loss. ELASTIC_NCCL_SHRINK.
   NcclShrink nccl_shrink = NcclShrink::kAuto;
+
+  /// Under the backend "nccl": whether buckets begin while NCCL sums the one before. Members may
+  /// differ. ELASTIC_NCCL_OVERLAP.
+  NcclOverlap nccl_overlap = NcclOverlap::kAuto;
 
   /// Under the backend "nccl": least number of CTAs (thread blocks) of a collective, 1 to 64. 0:
   /// NCCL's default. ELASTIC_NCCL_MIN_CTAS.

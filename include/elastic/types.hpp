@@ -225,7 +225,8 @@ constexpr ConstTensorView cuda_view(const T* data, std::size_t count, int index 
 ///   tensor is made there, let the stream wait for an event of the other stream.
 /// - When the call returns, or for an asynchronous one the Work is complete, the results lie in the
 ///   tensors: whatever is queued afterwards, on whichever stream, and the host see them. Until then
-///   nothing else may touch the tensors, work that is queued on the stream meanwhile included.
+///   nothing else may touch the tensors, work that is queued on the stream meanwhile included, but
+///   for what is queued behind Work::wait(stream).
 /// - Calls cannot be captured into a CUDA graph.
 ///
 /// The stream must be of the device that the tensors lie on, and of its primary context, which is

@@ -28,9 +28,13 @@ collectives::Call performed_by(const collectives::Backend& backend, collectives:
   return call;
 }
 
-/// The bytes of the tensors in host memory, packed, lent or in their places.
+/// The bytes of the tensors, packed, lent or in their places. Those on several devices, which
+/// the backend fetches first, do not count.
 std::size_t bytes_of(const collectives::Payload& payload) {
   std::size_t bytes = payload.input().size();
+  if (const collectives::DeviceTensors* const given = payload.on_device()) {
+    for (const collectives::DeviceTensor& tensor : given->tensors()) bytes += tensor.bytes();
+  }
   for (const collectives::ZeroCopyTensor& tensor : payload.zero_copy()) bytes += tensor.bytes();
   return bytes;
 }

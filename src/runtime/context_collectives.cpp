@@ -128,8 +128,9 @@ void Context::Impl::prepare_named(const char* call, std::string_view name,
   if (device::on_device(tensor)) {
     throw Error(ErrorCode::kInvalidArgument,
                 std::string(call) +
-                    ": with a name it takes tensors in host memory; without a name it takes this "
-                    "one");
+                    ": this form of a named call takes tensors in host memory; with a name a "
+                    "tensor on a device goes in place (allreduce) or to an output on the device "
+                    "(allgather, reduce_scatter), and without a name in any form");
   }
   check_lies_on_host(tensor);
 }

@@ -134,6 +134,28 @@ TEST_F(NcclEarlyTest, SomeRanksDoNotKnowTheNext) {
   EXPECT_EQ(nccl_->counts().allreduces, 24 * 3) << "none twice";
 }
 
+TEST_F(NcclEarlyTest, IsTurnedOffOnOneRankForAll) {
+  make_world(2);
+  EXPECT_TRUE(allreduce());
+  int made = 0;
+  make_world(2, 8, [&](NcclServices& its) { its.overlaps = made++ != 1; });
+  auto all = begin_several(2);
+  on_all_ranks([&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    backend(rank).expect([&, rank] {
+      EXPECT_EQ(rank, 0) << "the other one is not asked";
+      return coming_on(at, *all[1])();
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i]->statuses[at] =
+          backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
+      backend(rank).expect({});
+    }
+  });
+  position_ += all.size();
+  EXPECT_EQ(expect_all_right(all), 2);
+}
+
 TEST_F(NcclEarlyTest, OneThatNcclCannotPerformBeginsInItsOwnTime) {
   make_world(2);
   auto all = begin_several(2);

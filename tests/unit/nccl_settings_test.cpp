@@ -14,6 +14,7 @@ TEST(NcclSettings, ComeFromOptionsAndFromTheVariablesOfNccl) {
   options.nccl_meanwhile = NcclMeanwhile::kWait;
   options.nccl_register = NcclRegister::kNever;
   options.nccl_shrink = NcclShrink::kOff;
+  options.nccl_overlap = NcclOverlap::kOff;
   options.nccl_min_ctas = 2;
   options.nccl_max_ctas = 16;
   options.nccl_cta_policy = NcclCtaPolicy::kEfficiency;
@@ -24,6 +25,7 @@ TEST(NcclSettings, ComeFromOptionsAndFromTheVariablesOfNccl) {
   EXPECT_TRUE(settings.waits);
   EXPECT_EQ(settings.registers, NcclRegister::kNever);
   EXPECT_EQ(settings.shrinks, NcclShrink::kOff);
+  EXPECT_FALSE(settings.overlaps);
   EXPECT_EQ(settings.tuning.min_ctas, 2);
   EXPECT_EQ(settings.tuning.max_ctas, 16);
   EXPECT_EQ(settings.tuning.policy, NcclCtaPolicy::kEfficiency);
@@ -51,6 +53,7 @@ TEST(NcclSettings, AreTheDefaultsWithoutVariables) {
     EXPECT_FALSE(settings.waits);
     EXPECT_EQ(settings.registers, NcclRegister::kAuto);
     EXPECT_EQ(settings.shrinks, NcclShrink::kAuto);
+    EXPECT_TRUE(settings.overlaps);
     EXPECT_EQ(settings.tuning.min_ctas, 0);
     EXPECT_EQ(settings.tuning.max_ctas, 0);
     EXPECT_EQ(settings.tuning.policy, NcclCtaPolicy::kDefault);

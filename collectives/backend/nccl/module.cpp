@@ -58,6 +58,7 @@ Status start(const ModuleStart& how) {
   nccl::NcclServices& services = started().services;
   services.library = std::move(library).value();
   services.waits = settings.waits;
+  services.overlaps = settings.overlaps;
   services.tuning = settings.tuning;
   if (settings.tuning.policy != NcclCtaPolicy::kDefault &&
       services.library->version() < nccl::kCtaPolicyFrom) {

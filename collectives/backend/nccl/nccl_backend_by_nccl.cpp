@@ -88,6 +88,8 @@ bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
                                 .lack = SharedDevice::Lack::kDoesNotMatter});
   if (status.ok()) status = next_.part.work->pack_early();
   if (status.ok()) return true;
+  log::info("nccl, generation {}: buckets of {} bytes and more do not begin early any more: {}",
+            view_.generation, extent(tensors), status.message());
   too_large_ = extent(tensors);
   drop_next();
   return false;

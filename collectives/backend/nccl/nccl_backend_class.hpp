@@ -57,7 +57,9 @@ class NcclBackend final : public Backend {
   Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override {
     return view_.native->hand_over(position, pairs, parcel);
   }
-  void expect(Upcoming upcoming) override { upcoming_ = std::move(upcoming); }
+  void expect(Upcoming upcoming) override {
+    if (services_.overlaps) upcoming_ = std::move(upcoming);
+  }
   Status end_early() override;
   void abort() noexcept override;
   int rank() const override { return view_.mesh->rank(); }

@@ -25,6 +25,7 @@ struct NcclServices {
   bool waits = false;                    ///< NcclSettings::waits
   std::optional<std::string> host = "";  ///< NcclSettings::host
   bool shrinks = false;                  ///< NcclSettings::shrinks, if NCCL can do that
+  bool overlaps = true;                  ///< NcclSettings::overlaps
   NcclTuning tuning = {};                ///< NcclSettings::tuning
   /// Limits for communicators. The one for the start is long, because the start proceeds only with
   /// the operations of the lanes, which carry its messages; no thread of the trainer waits for it.

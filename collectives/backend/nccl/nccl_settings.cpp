@@ -28,6 +28,7 @@ NcclSettings parse_settings(const BackendSettings& settings) {
       find_named(kNcclRegisters, value("ELASTIC_NCCL_REGISTER")).value_or(NcclRegister::kAuto);
   parsed.shrinks =
       find_named(kNcclShrinks, value("ELASTIC_NCCL_SHRINK")).value_or(NcclShrink::kAuto);
+  parsed.overlaps = find_named(kNcclOverlaps, value("ELASTIC_NCCL_OVERLAP")) != NcclOverlap::kOff;
   parsed.tuning = {.min_ctas = number(value("ELASTIC_NCCL_MIN_CTAS")),
                    .max_ctas = number(value("ELASTIC_NCCL_MAX_CTAS")),
                    .policy = find_named(kNcclCtaPolicies, value("ELASTIC_NCCL_CTA_POLICY"))

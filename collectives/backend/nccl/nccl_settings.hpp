@@ -15,6 +15,7 @@ struct NcclSettings {
   bool waits = false;   ///< wait for NCCL, instead of using host memory until it is ready
   NcclRegister registers = NcclRegister::kAuto;  ///< Options::nccl_register
   NcclShrink shrinks = NcclShrink::kAuto;        ///< Options::nccl_shrink
+  bool overlaps = true;                          ///< Options::nccl_overlap
   NcclTuning tuning = {};
   /// The host's name in NCCL (NCCL_HOSTID); empty: the default. None: NCCL is set to let ranks of
   /// one host share a device, so that the ranks do not check for it.

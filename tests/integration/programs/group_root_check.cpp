@@ -15,7 +15,7 @@
 #include <elastic/elastic.hpp>
 #include <elastic/group.hpp>
 
-/// The narrowed id of a worker would be taken for a rank.
+/// The id of a worker, made an int, would be taken for a rank.
 static_assert(!std::is_constructible_v<elastic::Root, elastic::WorkerId>);
 
 namespace {

@@ -44,7 +44,8 @@ Status require_distinct_devices(const std::vector<std::string>& places, const De
         Code::kMismatch,
         "ranks " + std::to_string(same - places.begin()) + " and " + std::to_string(rank) +
             " have their tensors on one CUDA device (" + mine->substr(mine->rfind('/') + 1) +
-            "), and NCCL needs one for each rank: choose it by elastic::local_rank(), "
+            "), and NCCL needs one for each rank: choose it by the launcher's number of the worker "
+            "on its host (LOCAL_RANK), not by elastic::local_rank(), which follows the members; "
             "start no more ranks on a host than it has devices, or take another backend "
             "(ELASTIC_BACKEND=native); for a test ranks can share one if each has another "
             "NCCL_HOSTID",
