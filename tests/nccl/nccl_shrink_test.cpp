@@ -231,5 +231,25 @@ TEST_F(NcclShrinkTest, AbortsACommunicatorThatIsInUse) {
   expect_made(5, 0);
 }
 
+/// Rank 0 was in a collective, and its abort waits for the others, as NCCL's may. Rank 1 was not.
+TEST_F(NcclShrinkTest, KeepsNoCommunicatorForWhichTheAbortOfAnotherRankWaits) {
+  begin_with(3);
+  nccl_->script(0, {.abort_waits = true});
+  {
+    const auto shared = services_[0].communicators->of("", {7, 0, 3}, services_[0]);
+    const ViewCommunicator::Use use(*shared);
+    for (auto& each : backends_) each->abort();
+  }
+  lose(2);
+  std::thread releaser([&] {
+    until([&] { return nccl_->counts().aborts == 3; });
+    nccl_->release();
+  });
+  view(2, 8);
+  EXPECT_TRUE(allreduce());
+  releaser.join();
+  expect_made(3 + 2, 0);
+}
+
 }  // namespace
 }  // namespace elastic::collectives::nccl

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/backend/nccl/communicator/bootstrap_exchange.hpp"
+#include "collectives/backend/nccl/communicator/view_communicators.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -25,8 +26,9 @@ struct ReadinessVote {
   std::uint8_t has_memory = 0;        ///< it has the memory for its work
   std::uint8_t registered = 0;  ///< its memory for the result is registered with the communicator
   std::uint8_t plain = 0;       ///< its memory for the result is not registered
+  std::uint8_t can_begin = 0;   ///< see ViewCommunicator::can_begin
 };
-static_assert(sizeof(ReadinessVote) == 12);
+static_assert(sizeof(ReadinessVote) == 13);
 
 Status allgather(const ModuleView& view, LaneOperation& operation, Payload& block) {
   Call call;
@@ -111,6 +113,7 @@ ReadinessVote Readiness::own_vote() {
   vote.message = standing.message ? 1 : 0;
   vote.waits = wants && services_.waits ? 1 : 0;
   vote.holds_up = standing.rounds == 0 && Clock::now() < own_.held_up_until ? 1 : 0;
+  vote.can_begin = !own_.device || shared_.can_begin() ? 1 : 0;
   communicator_ = std::move(standing.communicator);
   message_ = std::move(standing.message);
   if (wants && standing.ready) {
@@ -149,6 +152,12 @@ Status Readiness::advance(LaneOperation& operation, const ReadinessVote& all) {
   using Device = ViewCommunicator::Device;
   if (all.message == 1) return carry_messages(operation);
   if (!own_.device) return {};
+  if (all.can_begin == 0) {
+    // NCCL may end a rank's old communicator only when the others have ended theirs, also those
+    // that they keep to be shrunk. And it shrinks none that one rank has not kept.
+    services_.communicators->end_retired(*services_.reaper);
+    return {};
+  }
   return shared_.begin(own_.device, own_.are_early() ? Device::kGuessed : Device::kKnown);
 }
 

@@ -91,6 +91,15 @@ void ViewCommunicator::use() {
   guessed_ = false;
 }
 
+bool ViewCommunicator::can_begin() const {
+  {
+    const MutexLock lock(mutex_);
+    if (communicator_ || off_) return true;
+  }
+  const Result<bool> over = services_.reaper->over();
+  return !over.ok() || over.value();  // `begin` says what is wrong
+}
+
 Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
   services_.communicators->end_retired_elsewhere(worker_, *device, *services_.reaper);
   const Result<bool> over = services_.reaper->over();

@@ -49,6 +49,9 @@ class ViewCommunicator {
     kOther,         ///< it is in use for another device
   };
   Fit fit(const SharedDevice& device) const;
+  /// Whether `begin` has nothing to wait for: NCCL has released all earlier communicators, but for
+  /// those that are retired.
+  bool can_begin() const;
   /// Begins to make the communicator, unless it was begun, or NCCL has not yet released an earlier
   /// one. kUnavailable: NCCL will never release that one.
   Status begin(std::shared_ptr<SharedDevice> device, Device how);
