@@ -65,7 +65,7 @@ TimePoint DeviceWork::limit(Duration most) const {
 
 Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor,
                                std::size_t bytes) {
-  auto made = BucketResult::make(device(), stream_, tensors, divisor,
+  auto made = BucketResult::make(device(), tensors, divisor,
                                  {std::move(where_.registered), where_.lack, bytes});
   if (!made.ok()) return made.status();
   result_ = std::move(made).value();
@@ -73,7 +73,7 @@ Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint3
 }
 
 void DeviceWork::write_to_output(const DeviceTensor& tensor, std::uint32_t divisor) {
-  result_ = BucketResult::in_output(device(), stream_, tensor, divisor);
+  result_ = BucketResult::in_output(device(), tensor, divisor);
 }
 
 void DeviceWork::wait_for_copies() const {

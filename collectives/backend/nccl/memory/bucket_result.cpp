@@ -10,11 +10,10 @@ std::size_t extent(std::span<const DeviceTensor> tensors) {
 }
 
 Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedDevice> device,
-                                                         void* stream,
                                                          std::span<const DeviceTensor> tensors,
                                                          std::uint32_t divisor, Memory memory) {
   std::shared_ptr<BucketResult> made(
-      new BucketResult(std::move(device), stream, tensors, divisor, memory.bytes));
+      new BucketResult(std::move(device), tensors, divisor, memory.bytes));
   if (memory.registered.data() != nullptr) {
     made->memory_ = std::move(memory.registered);
     made->is_registered_ = true;
@@ -28,21 +27,18 @@ Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedD
 }
 
 std::shared_ptr<BucketResult> BucketResult::in_output(std::shared_ptr<SharedDevice> device,
-                                                      void* stream, DeviceTensor tensor,
-                                                      std::uint32_t divisor) {
+                                                      DeviceTensor tensor, std::uint32_t divisor) {
   tensor.offset = 0;
-  std::shared_ptr<BucketResult> made(
-      new BucketResult(std::move(device), stream, {&tensor, 1}, divisor, 0));
+  std::shared_ptr<BucketResult> made(new BucketResult(std::move(device), {&tensor, 1}, divisor, 0));
   made->address_ = tensor.output;
   made->is_output_ = true;
   return made;
 }
 
-BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
+BucketResult::BucketResult(std::shared_ptr<SharedDevice> device,
                            std::span<const DeviceTensor> tensors, std::uint32_t divisor,
                            std::size_t bytes)
     : device_(std::move(device)),
-      stream_(stream),
       tensors_(tensors.begin(), tensors.end()),
       divisor_(divisor),
       bytes_(std::max(extent(tensors), bytes)) {}

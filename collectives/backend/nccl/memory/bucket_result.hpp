@@ -26,17 +26,15 @@ class BucketResult : public DeviceResult {
     SharedDevice::Lack lack = SharedDevice::Lack::kMatters;
     std::size_t bytes = 0;  ///< if it is longer than the tensors at their offsets
   };
-  /// `stream` is the lane's stream on the device; the result is there when the stream's work is
-  /// done. It is copied to the outputs over SharedDevice::way_back, so that the lane's next
-  /// collective need not wait for that.
+  /// The result is there when the work on the lane's stream is done. It is copied to the outputs
+  /// over SharedDevice::way_back, so that the lane's next collective need not wait for that.
   static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
-                                                    void* stream,
                                                     std::span<const DeviceTensor> tensors,
                                                     std::uint32_t divisor, Memory memory);
 
   /// The bucket is the output of `tensor`, the caller's memory (see can_go_to_output).
   /// `begin_unpack` has the device divide an average there.
-  static std::shared_ptr<BucketResult> in_output(std::shared_ptr<SharedDevice> device, void* stream,
+  static std::shared_ptr<BucketResult> in_output(std::shared_ptr<SharedDevice> device,
                                                  DeviceTensor tensor, std::uint32_t divisor);
 
   Result<void*> begin_unpack() override;
@@ -46,11 +44,10 @@ class BucketResult : public DeviceResult {
   const std::vector<DeviceTensor>& tensors() const { return tensors_; }
 
  private:
-  BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
-               std::span<const DeviceTensor> tensors, std::uint32_t divisor, std::size_t bytes);
+  BucketResult(std::shared_ptr<SharedDevice> device, std::span<const DeviceTensor> tensors,
+               std::uint32_t divisor, std::size_t bytes);
 
   const std::shared_ptr<SharedDevice> device_;
-  void* const stream_;
   const std::vector<DeviceTensor> tensors_;
   const std::uint32_t divisor_;  // 1 if the call is no average
   const std::size_t bytes_;
