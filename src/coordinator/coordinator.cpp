@@ -11,11 +11,8 @@
 #include "base/thread_name.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/mesh.hpp"
-#include "coordinator/device_operation.hpp"
 #include "coordinator/group_names.hpp"
-#include "coordinator/join_operation.hpp"
-#include "coordinator/neutral_operation.hpp"
-#include "coordinator/operation.hpp"
+#include "coordinator/ordered_operation.hpp"
 
 namespace elastic::coordinator {
 
@@ -49,8 +46,7 @@ Coordinator::~Coordinator() {
   if (!thread_.joinable()) return;
   wake_up_->set();
   thread_.join();
-  const MutexLock lock(mutex_);
-  for (const auto& landing : landings_) (void)landing->wait();
+  landings_.wait();
 }
 
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
@@ -168,9 +164,8 @@ void Coordinator::drain() {
     return std::none_of(names_.begin(), names_.end(),
                         [self](const auto& entry) { return entry.second.thread == self; });
   });
-  const auto landings = landings_;
   lock.unlock();
-  for (const auto& landing : landings) (void)landing->wait();
+  landings_.wait();
 }
 
 std::optional<Coordinator::UnderWay> Coordinator::first_call() const {
@@ -233,7 +228,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   }
   running_.reset();
   next_.reset();
-  looked_ahead_ = {};
+  look_ahead_failure_ = {};
   orders_.clear();
   generation_ = members.generation;
   // Drops frames of older views. Frames of this view wait until an operation asks for them.
@@ -270,7 +265,7 @@ void Coordinator::tune_buckets(const Submission& next) {
 }
 
 /// Takes the submissions up to the first one with tensors that have not arrived yet.
-std::vector<Coordinator::Submission> Coordinator::take_arrived() {
+std::vector<Submission> Coordinator::take_arrived() {
   std::vector<Submission> taken;
   const auto on_its_way =
       std::find_if(submitted_.begin(), submitted_.end(),
@@ -347,16 +342,16 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
   while (!orders_.empty()) {
     busy = true;
     const OrderItem& order = orders_.front();
-    running_ = next_ ? std::move(next_) : operation_for(order, *ownership.view().members);
+    running_ = next_ ? std::move(next_) : operation_for(order, pending_, *ownership.view().members);
     name_operation(order);
     run_since_ = Clock::now();
     const Lane::Attempt attempt =
-        lane_.attempt(ownership, *running_, is_on_device(order) ? upcoming : nullptr);
+        lane_.attempt(ownership, *running_, is_on_device(order, pending_) ? upcoming : nullptr);
     if (!attempt.final) return Status(Code::kAborted, "interrupted");
     running_.reset();
     finish(attempt);
     orders_.pop_front();
-    if (!looked_ahead_.ok()) return looked_ahead_;
+    if (!look_ahead_failure_.ok()) return look_ahead_failure_;
     if (Status status = exchange_notes(ownership, busy); !status.ok()) return status;
   }
   return {};
@@ -367,79 +362,11 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
 Operation* Coordinator::look_ahead(Lane::Ownership& ownership) {
   take_submissions();
   bool busy = false;
-  if (looked_ahead_.ok()) looked_ahead_ = exchange_notes(ownership, busy);
+  if (look_ahead_failure_.ok()) look_ahead_failure_ = exchange_notes(ownership, busy);
   take_orders();
-  if (orders_.size() < 2 || !is_on_device(orders_[1])) return nullptr;
-  if (!next_) next_ = operation_for(orders_[1], *ownership.view().members);
+  if (orders_.size() < 2 || !is_on_device(orders_[1], pending_)) return nullptr;
+  if (!next_) next_ = operation_for(orders_[1], pending_, *ownership.view().members);
   return next_.get();
-}
-
-/// Whether it is an allreduce of named tensors that the backend gets on a device.
-bool Coordinator::is_on_device(const OrderItem& order) const {
-  if (order.is_of_group() || order.last_joined || order.is_mismatch() || order.is_neutral) {
-    return false;
-  }
-  return std::ranges::any_of(*order.requests, [this](const auto& request) {
-    const Submission& its = pending_.at(request->name);
-    return !its.call.make && its.staged && its.staged->when() == device::Fetch::kOnDemand;
-  });
-}
-
-std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order,
-                                                      const Members& members) const {
-  if (order.is_of_group()) return group_operation_for(order, members);
-  if (order.last_joined) {
-    const Submission& its = pending_.at(kJoinName);
-    return std::make_unique<JoinOperation>(*order.last_joined, its.last_joined);
-  }
-  if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
-  if (order.is_neutral) return neutral_operation(*order.requests);
-  if (const auto& make = pending_.at(order.requests->front()->name).call.make) return make(members);
-  std::vector<TensorView> tensors;
-  std::vector<ConstTensorView> inputs;
-  for (const auto& request : *order.requests) {
-    const Submission& its = pending_.at(request->name);
-    if (its.staged && its.staged->when() == device::Fetch::kOnDemand) {
-      return device_operation_for(order);
-    }
-    tensors.insert(tensors.end(), its.tensors.begin(), its.tensors.end());
-    if (its.inputs.empty()) {
-      inputs.insert(inputs.end(), its.tensors.begin(), its.tensors.end());
-    } else {
-      inputs.insert(inputs.end(), its.inputs.begin(), its.inputs.end());
-    }
-  }
-  const TensorRequest& first = *order.requests->front();
-  return std::make_unique<AllreduceOperation>(std::move(inputs), std::move(tensors), first.op,
-                                              std::vector<collectives::Wire>(), first.scale);
-}
-
-std::unique_ptr<Operation> Coordinator::group_operation_for(const OrderItem& order,
-                                                            const Members& members) const {
-  const std::string& name = order.requests->front()->name;
-  GroupCall call{name, order.group, order.mismatch};
-  if (!std::ranges::binary_search(order.group, members.rank)) {
-    return std::make_unique<GroupOperation>(std::move(call));
-  }
-  Members group = members_of_group(members, order.group);
-  if (order.is_neutral) {
-    auto neutral = order.is_mismatch() ? nullptr : neutral_operation(*order.requests);
-    return std::make_unique<GroupOperation>(std::move(call), std::move(group), std::move(neutral),
-                                            std::make_shared<GroupOutcome>());
-  }
-  const Submission& its = pending_.at(name);
-  std::unique_ptr<Operation> theirs = its.call.make(group);
-  return std::make_unique<GroupOperation>(std::move(call), std::move(group), std::move(theirs),
-                                          its.group_outcome);
-}
-
-std::unique_ptr<Operation> Coordinator::device_operation_for(const OrderItem& order) const {
-  std::vector<DeviceOperation::Part> parts;
-  for (const auto& request : *order.requests) {
-    const Submission& its = pending_.at(request->name);
-    parts.push_back({its.staged, its.tensors});
-  }
-  return device_allreduce(std::move(parts), order.requests->front()->op);
 }
 
 /// Completes the first order with its result.
@@ -489,26 +416,8 @@ Result<std::shared_ptr<device::Landing>> Coordinator::bring_back(const OrderItem
     if (!status.ok()) return options_.leave_without_result(status);
   }
   landing = std::make_shared<device::Landing>(std::move(all), options_.leave_without_result);
-  keep_until_over(landing);
+  landings_.add(landing);
   return landing;
-}
-
-/// The lane goes on meanwhile: the next bucket is summed while the device brings this one to its
-/// tensors. A device that is behind is waited for, as the memory of each bucket is its own.
-void Coordinator::keep_until_over(const std::shared_ptr<device::Landing>& landing) {
-  constexpr std::size_t kMost = 4;
-  MutexLock lock(mutex_);
-  while (!landings_.empty()) {
-    const std::shared_ptr<device::Landing> first = landings_.front();
-    const bool is_one_too_many = landings_.size() >= kMost;
-    lock.unlock();
-    if (is_one_too_many) (void)first->wait();
-    const bool is_over = first->is_over();
-    lock.lock();
-    if (!is_over) break;
-    landings_.pop_front();
-  }
-  landings_.push_back(landing);
 }
 
 /// A call with a function of its own is the only one of its order.

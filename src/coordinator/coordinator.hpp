@@ -14,11 +14,11 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
-#include "collectives/device/landing.hpp"
+#include "collectives/device/landings.hpp"
 #include "collectives/device/staged_tensors.hpp"
 #include "coordinator/bucket_tuning.hpp"
-#include "coordinator/group_operation.hpp"
 #include "coordinator/lane.hpp"
+#include "coordinator/named_call.hpp"
 #include "coordinator/negotiation.hpp"
 #include "coordinator/note_routes.hpp"
 #include "coordinator/wake_up.hpp"
@@ -69,22 +69,6 @@ class Coordinator {
   Result<std::shared_ptr<detail::WorkState>> submit(std::string name,
                                                     std::vector<ConstTensorView> inputs,
                                                     std::vector<TensorView> outputs, ReduceOp op);
-  /// A named call that is no allreduce.
-  struct NamedCall {
-    /// The shape, agreed on by the ranks before the call.
-    TensorRequest request;
-    /// Makes the operation for a view, each time that the call begins. On the coordinator's thread.
-    std::function<std::unique_ptr<Operation>(const Members&)> make;
-    /// Called with its result delivered, on the coordinator's thread: the error in which the call
-    /// ends here all the same.
-    std::function<Status()> conclude = {};
-    /// Called where the call ends in kTimeout before it has begun, the latest one first: it has
-    /// left nothing behind on the other ranks. On the coordinator's thread.
-    std::function<void()> withdrawn = {};
-    /// The workers that make the call, this one among them; those that have died since do not. Then
-    /// `make` is on those of the view, as members of a view of their own. Null: all members.
-    std::shared_ptr<const std::vector<WorkerId>> group = nullptr;
-  };
   /// Submits a named call on tensors in host memory, which for `staged` ones is that of theirs:
   /// `conclude` copies their results back.
   Result<std::shared_ptr<detail::WorkState>> submit(
@@ -111,20 +95,6 @@ class Coordinator {
   std::optional<UnderWay> first_call() const;
 
  private:
-  struct Submission {
-    NamedCall call;                            ///< without `make` if it is an allreduce
-    std::vector<TensorView> tensors;           ///< of an allreduce
-    std::vector<ConstTensorView> inputs = {};  ///< empty: in place
-    std::shared_ptr<detail::WorkState> work = nullptr;
-    std::shared_ptr<device::StagedTensors> staged =
-        nullptr;                                            ///< null: the tensors are used in place
-    std::shared_ptr<GroupOutcome> group_outcome = nullptr;  ///< of a call of a group
-    std::shared_ptr<int> last_joined = nullptr;             ///< of a join, for its result
-    bool flush_after = false;  ///< the program blocked before it submitted the next one
-    TimePoint since = Clock::now();
-    TimePoint ordered = {};  ///< for the timeline: the ranks have agreed to run it
-  };
-
   Result<std::shared_ptr<detail::WorkState>> submit(Submission submission);
   void loop();
   void serve_views();
@@ -137,19 +107,13 @@ class Coordinator {
   Status run_orders(Lane::Ownership& ownership, bool& busy);
   void take_orders();
   Operation* look_ahead(Lane::Ownership& ownership);
-  bool is_on_device(const OrderItem& order) const;
   Status negotiate(const Submission& submission);
   void tune_buckets(const Submission& next);
-  std::unique_ptr<Operation> operation_for(const OrderItem& order, const Members& members) const;
-  std::unique_ptr<Operation> group_operation_for(const OrderItem& order,
-                                                 const Members& members) const;
-  std::unique_ptr<Operation> device_operation_for(const OrderItem& order) const;
   void note_ordered(const OrderItem& order);
   void name_operation(const OrderItem& order);
   void record(const OrderItem& order, const Lane::Attempt& attempt);
   void finish(const Lane::Attempt& attempt);
   Result<std::shared_ptr<device::Landing>> bring_back(const OrderItem& order);
-  void keep_until_over(const std::shared_ptr<device::Landing>& landing);
   Status conclude(const OrderItem& order);
   void complete(const std::string& name, Result<Contributors> outcome,
                 std::shared_ptr<device::Landing> landing = nullptr);
@@ -161,6 +125,7 @@ class Coordinator {
   const Options options_;
   const std::shared_ptr<WakeUp> wake_up_ =
       std::make_shared<WakeUp>();  // shared with the callbacks that report arrivals
+  device::Landings landings_;
 
   // Shared with the threads that submit.
   mutable Mutex mutex_;
@@ -177,8 +142,6 @@ class Coordinator {
   int draining_ ELASTIC_GUARDED_BY(mutex_) = 0;      // threads in `drain`
   bool joining_ ELASTIC_GUARDED_BY(mutex_) = false;  // from the call of `join` to its end
   std::atomic<bool> open_{false};  // names_ is not empty; readable without the mutex
-  /// Results that a device is bringing to their tensors: their memory is free as soon as it has.
-  std::deque<std::shared_ptr<device::Landing>> landings_ ELASTIC_GUARDED_BY(mutex_);
   /// The program blocked after the last submission that was taken.
   bool flush_ ELASTIC_GUARDED_BY(mutex_) = false;
   Status closed_ ELASTIC_GUARDED_BY(mutex_);
@@ -187,12 +150,12 @@ class Coordinator {
   Negotiator negotiator_;
   std::optional<BucketTuning> tuning_;
   NoteRoutes routes_;  // of the present view
-  std::map<std::string, Submission> pending_;
+  Submissions pending_;
   std::deque<OrderItem> orders_;        // agreed, not complete
   std::unique_ptr<Operation> running_;  // of the first order; kept through a view change, which may
                                         // bring its result
   std::unique_ptr<Operation> next_;     // of the second order, which may have begun in this view
-  Status looked_ahead_;                 // of the links meanwhile
+  Status look_ahead_failure_;           // of links, or of the negotiation
   TimePoint run_since_{};               // the begin of the latest attempt at the first order
   std::uint64_t generation_ = 0;        // of the view that the negotiator is in
   std::shared_ptr<const Members> members_;  // of that view

@@ -24,10 +24,10 @@ struct GroupOutcome {
   Contributors contributors;
 };
 
-/// The ranks of those workers that are members, ascending.
 /// "in the group of ranks 0, 2 and 5, numbered from 0"
 std::string describe_group(const std::vector<int>& ranks);
 
+/// The ranks of those workers that are members, ascending.
 std::vector<int> ranks_among(const Members& members, const std::vector<WorkerId>& workers);
 
 /// The members of a group as a view of their own, in which its ranks are numbered from 0.

@@ -22,7 +22,7 @@ namespace elastic::runtime {
 /// Thread-safe.
 class CallScope {
  public:
-  using NamedCall = coordinator::Coordinator::NamedCall;
+  using NamedCall = coordinator::NamedCall;
   using MakeNamed = std::function<NamedCall(const NamedPlaces& places)>;
 
   virtual ~CallScope() = default;

@@ -21,7 +21,7 @@ namespace elastic::runtime {
 /// Thread-safe.
 class Messages {
  public:
-  using NamedCall = coordinator::Coordinator::NamedCall;
+  using NamedCall = coordinator::NamedCall;
 
   struct Ends {
     std::string group;  ///< its mark; empty: the job

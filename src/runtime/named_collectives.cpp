@@ -133,7 +133,7 @@ Work AsyncCollectives::broadcast_async(std::string_view name, TensorView data, R
   runtime::check(data, "broadcast_async");
   return scope()->submit(
       "broadcast_async", name, data, data, stream,
-      [&](const NamedPlaces& places) -> Coordinator::NamedCall {
+      [&](const NamedPlaces& places) -> coordinator::NamedCall {
         const auto is_root = std::make_shared<bool>(false);  // in the latest attempt
         const auto make = [places, root, is_root](const Members& members) {
           return rooted("broadcast", root, members, [&](const CallRoot& at) {
@@ -172,7 +172,7 @@ Pending<GatheredBlocks> AsyncCollectives::allgather_async(std::string_view name,
   runtime::check(out, "allgather_async", "output");
   runtime::check_same_type("allgather_async", block, out);
   auto result = std::make_shared<GatheredBlocks>();
-  const auto make_call = [&](const NamedPlaces& places) -> Coordinator::NamedCall {
+  const auto make_call = [&](const NamedPlaces& places) -> coordinator::NamedCall {
     const auto make = [places, result](const Members& /*members*/) {
       return places.operation(
           [places, result] {
@@ -219,7 +219,7 @@ Pending<ScatteredPart> AsyncCollectives::reduce_scatter_async(std::string_view n
   runtime::check(op, data.dtype, "reduce_scatter_async");
   runtime::check_elementwise(op, "reduce_scatter_async");
   auto result = std::make_shared<ScatteredPart>();
-  const auto make_call = [&](const NamedPlaces& places) -> Coordinator::NamedCall {
+  const auto make_call = [&](const NamedPlaces& places) -> coordinator::NamedCall {
     // The room for the largest part: members with the same room have the same outcome.
     const auto largest = std::make_shared<std::size_t>(0);
     const std::size_t room = out.count;

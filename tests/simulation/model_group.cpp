@@ -28,7 +28,7 @@ const std::vector<WorkerId>& ModelGroup::workers() {
 Result<std::shared_ptr<detail::WorkState>> ModelGroup::submit(coordinator::TensorRequest request,
                                                               Make make) {
   renew();
-  coordinator::Coordinator::NamedCall call{.request = std::move(request), .make = std::move(make)};
+  coordinator::NamedCall call{.request = std::move(request), .make = std::move(make)};
   latest_name_ = membership_.name_call(call.request.name);
   call.request.name = latest_name_;
   call.group = membership_.workers();

@@ -271,7 +271,7 @@ TEST_F(LaneResultTest, CallsThatFindNoViewAreWithdrawn) {
   std::vector<std::string> withdrawn;
   std::vector<std::shared_ptr<detail::WorkState>> works;
   for (const std::string name : {"first", "second", "third"}) {
-    Coordinator::NamedCall call;
+    coordinator::NamedCall call;
     call.request = {name, kMessageRequest, ReduceOp::kSum, {{DType::kU8, 0}}};
     call.withdrawn = [&withdrawn, name] { withdrawn.push_back(name); };
     works.push_back(coordinator.submit(std::move(call)).value());
