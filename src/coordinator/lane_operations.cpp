@@ -28,6 +28,12 @@ collectives::Call performed_by(const collectives::Backend& backend, collectives:
   return call;
 }
 
+/// The operation's call as the view's backend performs it.
+collectives::Call call_on(const LaneView& view, Operation& operation) {
+  operation.choose_ways(view.backend->allreduce_limits());
+  return performed_by(*view.backend, operation.call(*view.members));
+}
+
 /// The bytes of the tensors, packed, lent or in their places. Those on several devices, which
 /// the backend fetches first, do not count.
 std::size_t bytes_of(const collectives::Payload& payload) {
@@ -45,9 +51,7 @@ collectives::Backend::Upcoming as_backend_asks(const LaneView& view,
   return [&view, &upcoming]() -> std::optional<collectives::Backend::Coming> {
     Operation* const next = upcoming();
     if (next == nullptr) return std::nullopt;
-    next->choose_ways(view.backend->allreduce_limits());
-    return collectives::Backend::Coming{performed_by(*view.backend, next->call(*view.members)),
-                                        next->on_device()};
+    return collectives::Backend::Coming{call_on(view, *next), next->on_device()};
   };
 }
 
@@ -179,8 +183,7 @@ Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
 }
 
 Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation, const Upcoming& upcoming) {
-  operation.choose_ways(view.backend->allreduce_limits());
-  const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
+  const collectives::Call call = call_on(view, operation);
   {
     const MutexLock lock(mutex_);
     ledger_.begun(operation.needs());
@@ -215,7 +218,7 @@ Lane::Attempt Lane::perform(LaneView& view, Operation& operation, const collecti
   operation.pack(*view.members, work_);
   trace_.packed(bytes_of(work_));
   const Status status = run_lent(*view.backend, call);
-  trace_.performed();
+  trace_.performed(work_.device_result() != nullptr);
   if (status.ok()) {
     keep_work();
     kept_.fingerprint = call.fingerprint;

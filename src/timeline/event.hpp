@@ -44,6 +44,7 @@ struct Event {
   std::uint8_t kind = 0;  ///< transport::Fingerprint::kind of the operation
   std::uint8_t lane = 0;
   bool eager = false;          ///< the operation was Lane::run_small
+  bool on_device = false;      ///< the operation was performed in a device's memory
   std::uint32_t text = 0;      ///< in Texts: the tensor's name, the cause of a view change
   std::uint32_t tensors = 1;   ///< of the operation
   std::uint32_t members = 0;   ///< of the view

@@ -55,9 +55,11 @@ class LaneTrace {
              const transport::Fingerprint& call) noexcept;
   /// Its input has been packed, `bytes` of it.
   void packed(std::size_t bytes) noexcept;
-  /// The collective has its result.
-  void performed() noexcept {
-    if (timed_) event_.times[Event::kPerformed] = ticks();
+  /// The collective has ended. `on_device`: with a result in a device's memory.
+  void performed(bool on_device) noexcept {
+    if (!timed_) return;
+    event_.times[Event::kPerformed] = ticks();
+    event_.on_device = on_device;
   }
   /// The attempt has ended, also one that `begin_small` has begun.
   void end(Outcome outcome, int members) noexcept;

@@ -150,6 +150,7 @@ void TraceFormat::append_operation(const Event& event, std::string& text) {
   if (const std::string algorithm = algorithm_of(event); !algorithm.empty()) {
     arguments += fmt::format(R"(,"algorithm":"{}")", algorithm);
   }
+  if (event.on_device) arguments += R"(,"memory":"device")";
   if (event.text != Texts::kNone) {
     arguments += fmt::format(R"(,"first":"{}")", json_text(texts_.text(event.text)));
   }

@@ -11,6 +11,7 @@
 #include "integration/ended.hpp"
 #include "integration/job.hpp"
 #include "integration/one_kill.hpp"
+#include "integration/timeline_files.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::testing {
@@ -117,6 +118,33 @@ TEST(NcclDeviceJob, ShrinksTheCommunicatorWithoutAWorkerThatIsRemoved) {
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
   device_shrinking(environment);
+}
+
+/// The allreduces in the timeline of rank 0 that are said to have been in device memory.
+int in_device_memory(const std::string& kind, const std::vector<std::string>& backend) {
+  const ScratchFolder folder;
+  std::vector<std::string> environment = backend;
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  environment.emplace_back("ELASTIC_TIMELINE=" + (folder.path() / "trace.json").string());
+  const Ended ended = run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, kind, "20",
+                           "20000", "1", folder.path().string()},
+                          environment);
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  int found = 0;
+  for (const auto& slice : slices(read_timeline(timelines_in(folder.path()).at(0)), "allreduce")) {
+    const auto& args = slice.at("args");
+    if (!args.contains("memory")) continue;
+    EXPECT_EQ(args.at("memory"), "device");
+    ++found;
+  }
+  return found;
+}
+
+TEST(NcclDeviceJob, TheTimelineTellsCallsInDeviceMemoryFromOthers) {
+  EXPECT_GE(in_device_memory("device_blocking", by_nccl("wait")), 20);
+  EXPECT_GE(in_device_memory("device_named", by_nccl("wait")), 20);
+  EXPECT_EQ(in_device_memory("device_blocking", {"ELASTIC_BACKEND=native"}), 0);
+  EXPECT_EQ(in_device_memory("device_named", {"ELASTIC_BACKEND=native"}), 0);
 }
 
 TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {
