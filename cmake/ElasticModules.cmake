@@ -68,7 +68,7 @@ else()
 endif()
 
 # A module serves this very build of the library: they share classes, not only functions.
-set(ELASTIC_MODULE_ABI "elastic ${PROJECT_VERSION} modules 6 ${CMAKE_CXX_COMPILER_ID} \
+set(ELASTIC_MODULE_ABI "elastic ${PROJECT_VERSION} modules 7 ${CMAKE_CXX_COMPILER_ID} \
 ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${ELASTIC_SANITIZE}")
 
 function(elastic_module name)

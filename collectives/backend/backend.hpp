@@ -151,7 +151,7 @@ class Backend {
   /// An operation on tensors on devices that follows another one on the lane.
   struct Coming {
     Call call;
-    DeviceTensors* tensors = nullptr;  ///< those of its payload; they stay until its `run`
+    DeviceTensors* tensors = nullptr;  ///< as its payload will have them; to be read at once
   };
   /// Nothing: it is not known yet.
   using Upcoming = std::function<std::optional<Coming>()>;

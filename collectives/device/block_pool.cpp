@@ -26,7 +26,7 @@ bool BlockPool::clear() {
   return any;
 }
 
-Result<BlockPool::Block> BlockPool::lend(std::size_t bytes) {
+Result<BlockPool::Block> BlockPool::lend(std::size_t bytes, Spare when_short) {
   if (bytes == 0) return Block();
   const std::size_t size = size_for(bytes);
   {
@@ -39,7 +39,7 @@ Result<BlockPool::Block> BlockPool::lend(std::size_t bytes) {
     }
   }
   Result<std::byte*> memory = get_(size);
-  if (!memory.ok() && spare_when_short_ == Spare::kGivenBack && clear()) memory = get_(size);
+  if (!memory.ok() && when_short == Spare::kGivenBack && clear()) memory = get_(size);
   if (!memory.ok()) return memory.status();
   return Block(this, size, memory.value());
 }

@@ -61,7 +61,8 @@ class BlockPool {
 
   /// A block of at least so many bytes; fails as `get` does, if spare blocks do not help (Spare).
   /// For 0 bytes it is empty.
-  Result<Block> lend(std::size_t bytes);
+  Result<Block> lend(std::size_t bytes) { return lend(bytes, spare_when_short_); }
+  Result<Block> lend(std::size_t bytes, Spare when_short);
   /// Gives back all that is not lent.
   /// \returns whether there was any.
   bool clear();

@@ -79,6 +79,19 @@ TEST(BlockPool, GivesSpareBlocksBackWhereMemoryIsShort) {
   EXPECT_FALSE(pool.lend(2500000).ok());
 }
 
+TEST(BlockPool, KeepsSpareBlocksWhereTheBorrowerCannotWaitForTheirEnd) {
+  Source source;
+  source.left = 1500000;
+  BlockPool pool = source.pool();
+  {
+    const auto spare = pool.lend(1000000);
+    ASSERT_TRUE(spare.ok());
+  }
+  EXPECT_FALSE(pool.lend(1200000, BlockPool::Spare::kKept).ok());
+  EXPECT_EQ(source.out.size(), 1U);
+  EXPECT_TRUE(pool.lend(1200000).ok());
+}
+
 TEST(BlockPool, KeepsSpareBlocksWhereTheyAreReferredTo) {
   Source source;
   source.left = 1500000;

@@ -1,10 +1,14 @@
 // Allreduces of tensors on a device by the backend nccl that begin while the one before is under
 // way.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <list>
 #include <memory>
+#include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -85,14 +89,16 @@ class NcclEarlyTest : public NcclAllreduceFixture {
     return by_nccl;
   }
 
-  /// Holds the stream of each rank's lane until `open` is true.
+  /// Holds the streams of all ranks' lanes until `open` is true.
   void hold_streams(const std::function<bool()>& open) {
-    for (const NcclServices& each : services_) {
-      auto* const gate = &gates_.emplace_back(open);
-      const auto device = each.devices->open(0);
-      const auto launch = gpu_.call<int(void*, void (*)(void*), void*)>("cuLaunchHostFunc");
-      gpu_.must("cuLaunchHostFunc", launch(device.value()->stream(0).value(), &wait_at, gate));
-    }
+    for (std::size_t rank = 0; rank < services_.size(); ++rank) hold_stream(rank, open);
+  }
+  /// One thread at a time.
+  void hold_stream(std::size_t rank, const std::function<bool()>& open) {
+    auto* const gate = &gates_.emplace_back(open);
+    const auto device = services_[rank].devices->open(0);
+    const auto launch = gpu_.call<int(void*, void (*)(void*), void*)>("cuLaunchHostFunc");
+    gpu_.must("cuLaunchHostFunc", launch(device.value()->stream(0).value(), &wait_at, gate));
   }
 
   static constexpr ReduceOp kOp = ReduceOp::kAverage;
@@ -134,6 +140,37 @@ TEST_F(NcclEarlyTest, SomeRanksDoNotKnowTheNext) {
   EXPECT_EQ(nccl_->counts().allreduces, 24 * 3) << "none twice";
 }
 
+/// NCCL takes the next one only when it has it from both. Rank 1 hears that rank 0 is ready for it
+/// when it has ended the present one, and waits for rank 0 to end it.
+TEST_F(NcclEarlyTest, BeginsTheNextWhereNcclWaitsForARankThatHasEndedThePresentOne) {
+  make_world(2, 7, [](NcclServices& its) { its.operation = milliseconds(2000) * kSlowness; });
+  EXPECT_TRUE(allreduce());
+  for (const int rank : {0, 1}) nccl_->script(rank, {.connects_in = 2});
+  auto all = begin_several(2);
+  std::atomic<bool> asked{false};
+  hold_streams([&] { return asked.load(); });
+  on_all_ranks([&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    backend(rank).expect([&, rank, at] {
+      if (rank == 1) asked = true;
+      const auto mesh = meshes_[at].lock();
+      until([&] {
+        bool moved = false;
+        return rank == 1 || !mesh->progress(moved).ok() || mesh->link(1).received() == 2;
+      });
+      return coming_on(at, *all[1])();
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i]->statuses[at] =
+          backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
+      backend(rank).expect({});
+    }
+  });
+  position_ += all.size();
+  EXPECT_EQ(expect_all_right(all), 2);
+  EXPECT_EQ(nccl_->counts().aborts, 0);
+}
+
 TEST_F(NcclEarlyTest, IsTurnedOffOnOneRankForAll) {
   make_world(2);
   EXPECT_TRUE(allreduce());
@@ -154,6 +191,34 @@ TEST_F(NcclEarlyTest, IsTurnedOffOnOneRankForAll) {
   });
   position_ += all.size();
   EXPECT_EQ(expect_all_right(all), 2);
+}
+
+/// The inputs would be packed twice, each time.
+TEST_F(NcclEarlyTest, AsksNoMoreWhereAnotherRankIsNeverReady) {
+  constexpr int kMostInVain = 16;
+  make_world(2);
+  EXPECT_TRUE(allreduce());
+  auto all = begin_several(kMostInVain + 5);
+  std::atomic<int> asked{0};
+  on_all_ranks([&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const int number = static_cast<int>(i) + 1;
+      if (rank == 0 && i + 1 < all.size()) {
+        backend(0).expect([&, i] {
+          ++asked;
+          return coming_on(at, *all[i + 1])();
+        });
+        hold_stream(0, [&, number] { return asked >= std::min(number, kMostInVain); });
+      }
+      all[i]->statuses[at] =
+          backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
+      backend(rank).expect({});
+    }
+  });
+  position_ += all.size();
+  EXPECT_EQ(asked, kMostInVain);
+  EXPECT_EQ(expect_all_right(all), kMostInVain + 5);
 }
 
 TEST_F(NcclEarlyTest, OneThatNcclCannotPerformBeginsInItsOwnTime) {
@@ -275,6 +340,33 @@ TEST_F(NcclEarlyTest, EndsOneThatWillNotBeRun) {
   EXPECT_EQ(nccl_->counts().aborts, 2);
   EXPECT_TRUE(expect_right(*all[0], kOp));
   for (const auto& each : all[1]->tensors) each->expect_untouched();
+}
+
+/// Rank 0 runs out of host memory, as it asks for the next one, and leaves.
+TEST_F(NcclEarlyTest, TakesTheTensorsBackFromTheDeviceBeforeAnExceptionLeaves) {
+  make_world(2);
+  EXPECT_TRUE(allreduce());
+  auto all = begin_several(1);
+  std::atomic<bool> is_over{false};
+  hold_streams([&] { return is_over || nccl_->counts().aborts > 0; });
+  while_one_ends(
+      0, [&] { return is_over.load(); },
+      [&](int rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        Outcome& its = *all[0];
+        if (rank == 0)
+          backend(0).expect([]() -> std::optional<Backend::Coming> { throw std::bad_alloc(); });
+        const auto run = [&] {
+          its.statuses[at] =
+              backend(rank).run(position_, its.tensors[at]->call(kOp), its.payloads[at]);
+        };
+        if (rank == 1) return run();
+        EXPECT_THROW(run(), std::bad_alloc);
+        EXPECT_EQ(nccl_->counts().aborts, 1);
+        its.tensors[0]->expect_untouched();
+        is_over = true;
+      });
+  EXPECT_FALSE(all[0]->statuses[1].ok());
 }
 
 TEST_F(NcclEarlyTest, SeesAPeerDieBetweenTheTwo) {

@@ -251,5 +251,42 @@ TEST_F(NcclShrinkTest, KeepsNoCommunicatorForWhichTheAbortOfAnotherRankWaits) {
   expect_made(3 + 2, 0);
 }
 
+/// As above, but rank 0 has begun the next communicator when rank 1 finds that it cannot.
+TEST_F(NcclShrinkTest, DropsACommunicatorWithAParentForWhichTheAbortOfAnotherRankWaits) {
+  begin_with(3);
+  nccl_->script(1, {.abort_waits = true});
+  {
+    const auto shared = services_[1].communicators->of("", {7, 1, 3}, services_[1]);
+    const ViewCommunicator::Use use(*shared);
+    for (auto& each : backends_) each->abort();
+  }
+  lose(2);
+  std::thread releaser([&] {
+    until([&] { return nccl_->counts().aborts == 3; });
+    nccl_->release();
+  });
+  view(2, 8);
+  const auto shared = services_[0].communicators->of("", {8, 0, 2}, services_[0]);
+  expect_ok(shared->begin(services_[0].devices->open(0).value(), ViewCommunicator::Device::kKnown));
+  EXPECT_TRUE(allreduce());
+  releaser.join();
+  expect_made(3 + 2, 0);
+}
+
+/// An idle job, or one whose steps are long: another rank's abort may wait for it.
+TEST_F(NcclShrinkTest, EndsACommunicatorThatWasKeptForTooLong) {
+  make(3, /*waits=*/true, 7, [](NcclServices& its) {
+    its.shrinks = true;
+    its.deadlines.kept = milliseconds(20);
+  });
+  EXPECT_TRUE(allreduce());
+  for (auto& each : backends_) each->abort();
+  until([&] { return nccl_->counts().aborts == 3; });
+  lose(2);
+  view(2, 8);
+  EXPECT_TRUE(allreduce());
+  expect_made(3 + 2, 0);
+}
+
 }  // namespace
 }  // namespace elastic::collectives::nccl

@@ -43,6 +43,10 @@ struct NcclScript {
   Allreduce allreduce = Allreduce::kWorks;
   int works_before = 0;  ///< so many of this rank's work all the same
 
+  /// In its collective of this number, from 0 on, NCCL connects the ranks: it takes the call when
+  /// all have made theirs.
+  int connects_in = -1;
+
   bool refuses_memory = false;  ///< ncclCommRegister does
 };
 

@@ -177,13 +177,18 @@ ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclCo
   ++(library().counts.*counted);
   library().counts.bytes += task.from_bytes;
   const NcclScript& script = library().scripts[comm->rank];
-  const bool works = library().collectives[comm->rank]++ < script.works_before;
+  const int number = library().collectives[comm->rank]++;
+  const bool works = number < script.works_before;
   const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
   if (how == Allreduce::kFailsAtOnce) {
     if (Group* const group = open_group()) group->failure = ncclSystemError;
     return ncclSystemError;
   }
   if (how == Allreduce::kFailsLater) comm->fails = true;
+  if (number == script.connects_in) {
+    comm->connects = true;
+    ++library().connections[comm->id];
+  }
   task.works = how == Allreduce::kWorks || how == Allreduce::kHangsAtEnd;
   task.ends = how == Allreduce::kWorks;
   task.comm = comm;

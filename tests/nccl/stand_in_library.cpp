@@ -29,6 +29,7 @@ Entered::Entered(Lock& lock, ncclComm* comm, const std::string& call) : lock_(lo
 bool in_progress(const ncclComm& comm) {
   if (comm.shrinking) return true;
   if (comm.never_done || comm.polls_to_go > 0) return true;
+  if (comm.connects && library().connections[comm.id] < comm.size) return true;
   return !comm.fabric->all_came();
 }
 

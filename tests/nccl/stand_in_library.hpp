@@ -29,6 +29,7 @@ struct ncclComm {
   int polls_to_go = 0;    // of what is in progress
   bool never_done = false;
   bool fails = false;
+  bool connects = false;                // it waits for all ranks' NcclScript::connects_in
   std::unique_ptr<ncclComm> shrinking;  // what it is being shrunk to
   ncclComm** shrinks_to = nullptr;      // where that is handed out at the end
   bool shrink_failed = false;
@@ -49,7 +50,8 @@ struct Library {
   bool released = false;
   std::map<int, collectives::nccl::NcclScript> scripts;
   std::map<int, int> failures;
-  std::map<int, int> collectives;  // by rank
+  std::map<int, int> collectives;          // by rank
+  std::map<std::string, int> connections;  // ranks that have come to connect, by communicator
   std::vector<std::unique_ptr<ncclComm>> comms;
   int open_groups = 0;  // of all threads
   /// Whether a rank's result came to registered memory, by communicator and number of the

@@ -302,17 +302,36 @@ TEST_F(ShrinkStateTest, DoesNotWaitForTheEndOfItsParentForEver) {
 
 TEST_F(ShrinkStateTest, RetiresOnlyWhenItIsReadyAndIdle) {
   CommunicatorState starting = this->starting();
-  EXPECT_FALSE(starting.retire());
+  EXPECT_FALSE(starting.retire(now_));
   CommunicatorState state = ready();
   called(state, "allreduce", kUnderWay);
-  EXPECT_FALSE(state.retire());
+  EXPECT_FALSE(state.retire(now_));
   called(state, "poll", kDone);
-  EXPECT_TRUE(state.retire());
-  EXPECT_FALSE(state.retire());
+  EXPECT_TRUE(state.retire(now_));
+  EXPECT_FALSE(state.retire(now_));
   is_dead(state, Code::kAborted);
-  EXPECT_EQ(state.due(), TimePoint::max());
   EXPECT_EQ(state.die(lost_, now_).action, Action::kAbort);
   EXPECT_EQ(state.phase(), Phase::kAborting);
+}
+
+TEST_F(ShrinkStateTest, EndsWhereItIsNotTakenInTime) {
+  CommunicatorState state = ready();
+  ASSERT_TRUE(state.retire(now_));
+  EXPECT_TRUE(state.waits_to_be_taken());
+  EXPECT_EQ(state.due(), now_ + Deadlines().kept);
+  EXPECT_EQ(state.tick(state.due()).action, Action::kAbort);
+  EXPECT_FALSE(state.waits_to_be_taken());
+  EXPECT_FALSE(state.take()) << "it ends already";
+}
+
+TEST_F(ShrinkStateTest, StaysForTheOneThatIsMadeOfIt) {
+  CommunicatorState state = ready();
+  ASSERT_TRUE(state.retire(now_));
+  EXPECT_TRUE(state.take());
+  EXPECT_FALSE(state.waits_to_be_taken());
+  EXPECT_EQ(state.due(), TimePoint::max());
+  EXPECT_EQ(state.die(lost_, now_).action, Action::kAbort);
+  EXPECT_FALSE(state.take());
 }
 
 }  // namespace

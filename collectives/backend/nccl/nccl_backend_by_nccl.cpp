@@ -23,6 +23,15 @@ Status lost(const Status& links) {
 /// has failed on some rank, and nothing of the operation is left on this rank's device.
 Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload& payload) {
   const ViewCommunicator::Use use(*shared_);
+  try {
+    return perform(operation, part, payload);
+  } catch (...) {  // such as for lack of memory, while NCCL is at the tensors
+    static_cast<void>(stop(part, Status(Code::kAborted, "this worker leaves the job")));
+    throw;
+  }
+}
+
+Result<bool> NcclBackend::perform(LaneOperation& operation, Part& part, Payload& payload) {
   Verdict verdict(*view_.mesh);
   Status links = verdict.begin(next_tag(operation));
   const auto meanwhile = [&]() -> Status {
@@ -37,7 +46,8 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload&
   if (own.ok()) {
     own = part.work->wait(until, [&]() -> Status {
       if (Status status = meanwhile(); !status.ok()) return status;
-      begin_next(verdict, part, meanwhile);
+      look_for_next(verdict, part);
+      begin_next(verdict, meanwhile);
       return {};
     });
   }
@@ -47,23 +57,28 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation, Part& part, Payload&
     if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
   if (!links.ok()) return links;
-  return conclude(verdict, own.ok(), operation.call, part, payload);
+  // NCCL connects the ranks when it first needs to. Then it takes the next operation only when it
+  // has it from all of them, those that wait here among them.
+  const Result<bool> all = verdict.all(own.ok(), [&] {
+    if (own.ok()) begin_next(verdict, meanwhile);
+  });
+  if (all.ok() && all.value()) drop_next_unless(verdict.all_are_ready());
+  return conclude(all, own.ok(), operation.call, part, payload);
 }
 
-/// While NCCL performs the present operation: begins the next one, as soon as it is known, as far
-/// as is possible.
-void NcclBackend::begin_next(Verdict& verdict, const Part& present, const Meanwhile& meanwhile) {
+/// Asks for the operation after the present one, until it is known. If this rank can begin it
+/// early, the device packs its tensors, and the other ranks are told.
+void NcclBackend::look_for_next(Verdict& verdict, const Part& present) {
+  if (!upcoming_) return;
   // The other lane would not get its turn.
-  if (upcoming_ && present.device->is_turn_awaited()) upcoming_ = {};
-  if (upcoming_) {
-    const std::optional<Coming> coming = upcoming_();
-    if (!coming) return;
+  if (present.device->is_turn_awaited() || vain_tries_ == kMostVainTries) {
     upcoming_ = {};
-    if (prepare_next(*coming, present)) verdict.say_ready();
+    return;
   }
-  Part& next = next_.part;
-  if (!next.work || next.begun || !verdict.all_are_ready()) return;
-  next.begun = next.work->begin(next.work->limit(services_.operation), meanwhile);
+  const std::optional<Coming> coming = upcoming_();
+  if (!coming) return;
+  upcoming_ = {};
+  if (prepare_next(*coming, present)) verdict.say_ready();
 }
 
 /// False: it is to begin in its own time, such as an operation whose result is to go to registered
@@ -95,9 +110,31 @@ bool NcclBackend::prepare_next(const Coming& coming, const Part& present) {
   return false;
 }
 
-/// NCCL has not got it.
+/// Gives the next operation to NCCL as soon as all ranks are ready for it.
+void NcclBackend::begin_next(Verdict& verdict, const Meanwhile& meanwhile) {
+  Part& next = next_.part;
+  if (!next.work || next.begun || !verdict.all_are_ready()) return;
+  next.begun = next.work->begin(next.work->limit(services_.operation), meanwhile);
+}
+
+/// After the verdict on the present operation. If others are never ready, so is this rank soon.
+void NcclBackend::drop_next_unless(bool all_are_ready) {
+  if (!next_.part.work) return;
+  if (all_are_ready) {
+    vain_tries_ = 0;
+    return;
+  }
+  drop_next();
+  if (++vain_tries_ < kMostVainTries) return;
+  log::info(
+      "nccl, generation {}: buckets do not begin early any more: others were not ready for {} "
+      "in turn",
+      view_.generation, kMostVainTries);
+}
+
+/// The device has at most packed its tensors, or the stream of the present operation is over.
 void NcclBackend::drop_next() {
-  if (next_.part.work) next_.part.work->wait_for_copies();
+  if (next_.part.work) next_.part.work->wait_for_packing();
   next_ = {};
 }
 
@@ -107,10 +144,9 @@ Status NcclBackend::end_early() {
   return stop(begun.part, Status(Code::kAborted, "the operation will not be run"));
 }
 
-/// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
-Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call& call, Part& part,
-                                   Payload& payload) {
-  const Result<bool> all = verdict.all(succeeded);
+/// After the exchange `all` of whether the ranks have succeeded. The result is that of `by_nccl`.
+Result<bool> NcclBackend::conclude(const Result<bool>& all, bool succeeded, const Call& call,
+                                   Part& part, Payload& payload) {
   if (!all.ok()) {
     // NCCL may have succeeded on this rank and failed on others.
     const Status stopped = stop(part, lost(all.status()));
@@ -125,7 +161,6 @@ Result<bool> NcclBackend::conclude(Verdict& verdict, bool succeeded, const Call&
     if (!stopped.ok()) return stopped;
     return false;
   }
-  if (next_.part.work && !verdict.all_are_ready()) drop_next();
   if (told_.insert(plural(call)).second) {
     log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
               view_.generation, plural(call));
@@ -146,7 +181,7 @@ Status NcclBackend::stop(const Part& part, const Status& why) {
   const auto is_unused = [&] { return alone && has_stopped(part) && has_stopped(next_.part); };
   if (Status stuck = shared_->wait_until_unused(is_unused); !stuck.ok()) return stuck;
   part.work->wait_for_copies();
-  if (next_.part.work) drop_next();
+  drop_next();
   return {};
 }
 

@@ -28,9 +28,10 @@ namespace elastic::collectives::nccl {
 ///    (Readiness). This also advances the making of the view's communicator. An allgather takes its
 ///    memory after the vote, when the ranks have exchanged their counts (`agree_on_gathering`).
 /// 3. If so, perform it by NCCL, and exchange whether it succeeded on all ranks (`by_nccl`).
-///    Meanwhile the next operation begins, if it is known (`begin_next`): the device packs its
-///    tensors, and with the verdict on this one the ranks exchange whether all are ready for the
-///    next one. As soon as they are, NCCL has it, and its steps 1 and 2 are over.
+///    Meanwhile the next operation begins, if it is known: the device packs its tensors, and with
+///    the verdict on this one the ranks exchange whether all are ready for the next one
+///    (`look_for_next`). As soon as they are, NCCL has it (`begin_next`), and its steps 1 and 2 are
+///    over.
 /// 4. Otherwise, or if NCCL failed on a rank, perform it in host memory by the native backend.
 ///
 /// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
@@ -81,8 +82,8 @@ class NcclBackend final : public Backend {
     std::vector<std::uint64_t> counts = {};      ///< of each rank; none where there are no blocks
     std::optional<Status> begun = {};            ///< the outcome of DeviceWork::begin
   };
-  /// The operation after the present one, or between two the next one: without `work` it has not
-  /// begun early. It counts as a use of the communicator.
+  /// An operation that begins early: the one after the present one, which `run` finds here in its
+  /// turn. Without `work` there is none. It counts as a use of the communicator.
   struct Next {
     Turn turn;
     Part part;
@@ -102,10 +103,13 @@ class NcclBackend final : public Backend {
   Status by_nccl_or_host(LaneOperation& operation, bool agreed, Turn& turn, Part& part,
                          Payload& payload);
   Result<bool> by_nccl(LaneOperation& operation, Part& part, Payload& payload);
-  void begin_next(Verdict& verdict, const Part& present, const Meanwhile& meanwhile);
+  Result<bool> perform(LaneOperation& operation, Part& part, Payload& payload);
+  void look_for_next(Verdict& verdict, const Part& present);
   bool prepare_next(const Coming& coming, const Part& present);
+  void begin_next(Verdict& verdict, const Meanwhile& meanwhile);
+  void drop_next_unless(bool all_are_ready);
   void drop_next();
-  Result<bool> conclude(Verdict& verdict, bool succeeded, const Call& call, Part& part,
+  Result<bool> conclude(const Result<bool>& all, bool succeeded, const Call& call, Part& part,
                         Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
   Status stop(const Part& part, const Status& why);
@@ -120,6 +124,9 @@ class NcclBackend final : public Backend {
   Registrations registrations_;
   Upcoming upcoming_;  // empty: not to be asked any more
   Next next_;
+  /// Operations in turn that this rank has packed early for nothing. At most, it tries no more.
+  int vain_tries_ = 0;
+  static constexpr int kMostVainTries = 16;
   /// Buckets of so many bytes do not begin early any more: there was no memory for one.
   std::size_t too_large_ = std::numeric_limits<std::size_t>::max();
 };

@@ -156,6 +156,7 @@ Status Readiness::advance(LaneOperation& operation, const ReadinessVote& all) {
     // NCCL may end a rank's old communicator only when the others have ended theirs, also those
     // that they keep to be shrunk. And it shrinks none that one rank has not kept.
     services_.communicators->end_retired(*services_.reaper);
+    shared_.drop_with_parent();
     return {};
   }
   return shared_.begin(own_.device, own_.are_early() ? Device::kGuessed : Device::kKnown);

@@ -112,11 +112,12 @@ bool Verdict::is_over() const {
          std::ranges::all_of(peers_, is_done);
 }
 
-Result<bool> Verdict::all(bool mine) {
+Result<bool> Verdict::all(bool mine, const std::function<void()>& meanwhile) {
   say(kReady, kNo);
   say(kSuccess, mine ? kYes : kNo);
-  const Status status = mesh_.run_until([this] {
+  const Status status = mesh_.run_until([&] {
     pass_on();
+    if (meanwhile) meanwhile();
     return is_over();
   });
   if (!status.ok()) return status;

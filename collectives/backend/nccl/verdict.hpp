@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -42,8 +43,8 @@ class Verdict {
   /// Looks whether some rank has failed, and passes it on.
   bool has_failed();
   /// Says whether this rank has succeeded, and waits until all have said it. The same on all ranks.
-  /// Fails like Mesh::run_until.
-  Result<bool> all(bool mine);
+  /// Fails like Mesh::run_until. `meanwhile` is called between looks at the links.
+  Result<bool> all(bool mine, const std::function<void()>& meanwhile = {});
 
  private:
   static constexpr int kBranches = 8;

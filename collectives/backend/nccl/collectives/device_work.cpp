@@ -46,7 +46,7 @@ Status DeviceWork::pack_early() {
 
 Status DeviceWork::begin(TimePoint until, const Meanwhile& meanwhile) {
   const device::CurrentContext here = device()->cuda()->enter();
-  Status status = packed_ ? wait_for_packing() : pack(stream_);
+  Status status = packed_ ? put_behind_packing() : pack(stream_);
   if (status.ok()) status = launch(until, meanwhile);
   if (status.ok()) status = record(end_, stream_);
   return status;
@@ -76,16 +76,21 @@ void DeviceWork::write_to_output(const DeviceTensor& tensor, std::uint32_t divis
   result_ = BucketResult::in_output(device(), tensor, divisor);
 }
 
-void DeviceWork::wait_for_copies() const {
-  if (!result_) return;
+// The results do not matter here and below: a device that has failed copies nothing more.
+void DeviceWork::wait_for_packing() const {
+  if (packing_ == nullptr) return;
   const device::CurrentContext here = device()->cuda()->enter();
-  const device::CudaApi& api = device()->cuda()->cuda().api();
-  // The results do not matter: a device that has failed copies nothing more.
-  if (packing_) (void)api.stream_synchronize(packing_);
-  (void)api.stream_synchronize(stream_);
+  (void)device()->cuda()->cuda().api().stream_synchronize(packing_);
 }
 
-Status DeviceWork::wait_for_packing() {
+void DeviceWork::wait_for_copies() const {
+  if (!result_) return;
+  wait_for_packing();
+  const device::CurrentContext here = device()->cuda()->enter();
+  (void)device()->cuda()->cuda().api().stream_synchronize(stream_);
+}
+
+Status DeviceWork::put_behind_packing() {
   const auto& cuda = *device()->cuda();
   return cuda.outcome("cuStreamWaitEvent",
                       cuda.cuda().api().stream_wait_event(stream_, packed_->handle(), 0));

@@ -44,7 +44,8 @@ class DeviceWork {
   /// `begin`.
   Status pack_early();
 
-  /// Queues the work on the device. Here and in `wait`, `meanwhile` is called while this rank
+  /// Queues the work on the device, and waits until NCCL has taken its part, for which it may need
+  /// the other ranks. Here and in `wait`, `meanwhile` is called while this rank
   /// waits; its failure ends the wait. After a failure inputs, output and bucket stay in use until
   /// the communicator has ended, or `has_stopped`, and `wait_for_copies` has returned.
   Status begin(TimePoint until, const Meanwhile& meanwhile);
@@ -58,6 +59,8 @@ class DeviceWork {
   /// registered memory, for which this is never true.
   bool has_stopped() const;
 
+  /// For work that has not begun: waits until no copy of `pack_early` reads the inputs.
+  void wait_for_packing() const;
   /// After a failure, when the work is over: waits until no copy reads the inputs or writes to an
   /// output.
   void wait_for_copies() const;
@@ -91,7 +94,7 @@ class DeviceWork {
   const BucketResult& result() const { return *result_; }
 
  private:
-  Status wait_for_packing();
+  Status put_behind_packing();
   Status record(std::unique_ptr<DeviceEvent>& event, void* via);
   Status wait_for_end(TimePoint until, const Meanwhile& meanwhile);
 

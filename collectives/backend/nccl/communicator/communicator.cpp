@@ -46,12 +46,20 @@ bool Communicator::retire() {
   return body_->retire();
 }
 
+bool Communicator::take() {
+  return body_->take();
+}
+
 Status Communicator::ended(TimePoint until) {
   return body_->wait_ended(until);
 }
 
 Phase Communicator::phase() const {
   return body_->phase();
+}
+
+bool Communicator::has_parent() const {
+  return body_->has_parent();
 }
 
 const DecidedView& Communicator::view() const {

@@ -38,11 +38,6 @@ Code code_of(ncclResult_t result, Phase phase) {
 
 }  // namespace
 
-template <typename Done>
-void Communicator::Body::wait(TimePoint until, const Done& done) {
-  state_.wait(until, done, [this](const Decision& decision) { carry_out(decision); });
-}
-
 Phase Communicator::Body::phase() const {
   return state_.ask([](const auto& state) { return state.phase(); });
 }

@@ -33,7 +33,9 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status check();
   Phase phase() const;
   const DecidedView& view() const { return plan_.view; }
-  bool retire();
+  bool has_parent() const { return parent() != nullptr; }
+  bool retire() noexcept;
+  bool take();
 
   /// Ends the communicator at once, because the view is to change, or because of `why`. A thread in
   /// the background releases its resources.
@@ -71,13 +73,16 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   /// Waits for `done`, at most until `until`, and carries out the state's deadlines meanwhile.
   template <typename Done>
-  void wait(TimePoint until, const Done& done);
+  void wait(TimePoint until, const Done& done) {
+    state_.wait(until, done, [this](const Decision& decision) { carry_out(decision); });
+  }
   void pause(Duration& length);
   Status ask(May may) const;
   void prepare_step_by_step();
   void carry_out(const Decision& decision) noexcept;
   void choose_device_to_end() const noexcept;
   void give_back() noexcept;
+  void end_when_kept_too_long() noexcept;
   void end_retired() noexcept;
   ncclResult_t end_communicators() noexcept;
   std::shared_ptr<Communicator> parent() const;

@@ -1,8 +1,10 @@
 // The part of a communicator that concerns its parent, from which NCCL shrinks it.
 #include <exception>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/thread_name.hpp"
 #include "collectives/backend/nccl/communicator/communicator_body.hpp"
 
 namespace elastic::collectives::nccl {
@@ -41,13 +43,40 @@ Decision Communicator::Body::release() {
   });
 }
 
-bool Communicator::Body::retire() {
+bool Communicator::Body::retire() noexcept {
   bool retired = false;
+  try {
+    state_.decide([&](auto& state, TimePoint now) {
+      retired = state.retire(now);
+      return Decision{Action::kNothing, "its view has ended"};
+    });
+    if (!retired) return false;
+    std::thread([self = shared_from_this()] { self->end_when_kept_too_long(); }).detach();
+    return true;
+  } catch (const std::exception&) {  // there is no thread to watch the time
+    if (retired) kill();
+    return false;
+  }
+}
+
+/// No other thread may look at a retired communicator for long.
+void Communicator::Body::end_when_kept_too_long() noexcept {
+  try {
+    name_this_thread("elastic-nccl-end");
+    wait(TimePoint::max(),
+         [](const CommunicatorState& state) { return !state.waits_to_be_taken(); });
+  } catch (const std::exception&) {
+    kill();
+  }
+}
+
+bool Communicator::Body::take() {
+  bool taken = false;
   state_.decide([&](auto& state, TimePoint) {
-    retired = state.retire();
-    return Decision{Action::kNothing, "its view has ended"};
+    taken = state.take();
+    return Decision{};
   });
-  return retired;
+  return taken;
 }
 
 std::shared_ptr<Communicator> Communicator::Body::parent() const {

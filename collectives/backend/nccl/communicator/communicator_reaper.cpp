@@ -19,12 +19,13 @@ void CommunicatorReaper::add(std::shared_ptr<Communicator> communicator) noexcep
   keep(std::move(communicator));
 }
 
-void CommunicatorReaper::add_parent(std::shared_ptr<Communicator> communicator) noexcept {
+void CommunicatorReaper::add_retired(std::shared_ptr<Communicator> communicator) noexcept {
   keep(std::move(communicator));
 }
 
 void CommunicatorReaper::keep(std::shared_ptr<Communicator> communicator) noexcept {
   const MutexLock lock(mutex_);
+  if (std::ranges::find(communicators_, communicator) != communicators_.end()) return;
   try {
     communicators_.push_back(std::move(communicator));
   } catch (const std::bad_alloc&) {

@@ -16,15 +16,14 @@ namespace elastic::collectives::nccl {
 /// Any thread.
 class CommunicatorReaper {
  public:
-  /// Aborts the communicator and takes it over. Does not wait.
+  /// Aborts the communicator and takes it over, if it has not done so yet. Does not wait.
   void add(std::shared_ptr<Communicator> communicator) noexcept;
 
-  /// Takes over a retired communicator that is the parent of another, which ends it.
-  void add_parent(std::shared_ptr<Communicator> communicator) noexcept;
+  /// Adds a retired communicator, which ends when none is made of it, or with the one that is.
+  void add_retired(std::shared_ptr<Communicator> communicator) noexcept;
 
-  /// Whether NCCL has released all of them, but for those that are still retired: their turn comes
-  /// when a communicator that is being made of them does not need them any more. kUnavailable: NCCL
-  /// hangs in one of them permanently, and this worker has to exit.
+  /// Whether NCCL has released all of them, but for those that are still retired. kUnavailable:
+  /// NCCL hangs in one of them permanently, and this worker has to exit.
   Result<bool> over();
 
   /// Waits until `over`, within the communicators' deadlines.

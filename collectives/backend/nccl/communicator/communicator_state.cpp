@@ -110,10 +110,17 @@ Decision CommunicatorState::released(TimePoint now) {
   return start(now, making_);
 }
 
-bool CommunicatorState::retire() {
+bool CommunicatorState::retire(TimePoint now) {
   if (phase_ != Phase::kReady || busy()) return false;
   phase_ = Phase::kRetired;
+  due_ = now + deadlines_.kept;
   failure_ = Status(Code::kAborted, "the view is being changed");
+  return true;
+}
+
+bool CommunicatorState::take() {
+  if (phase_ != Phase::kRetired) return false;
+  due_ = TimePoint::max();
   return true;
 }
 
@@ -245,6 +252,8 @@ Decision CommunicatorState::tick(TimePoint now) {
                                        : std::string(": the ranks have not all said they have it")),
                         -1, view_.generation),
                  now);
+    case Phase::kRetired:
+      return give_back(now, "no communicator was made of it within " + text(deadlines_.kept));
     case Phase::kDying:
       return stuck(std::string(call_) + ", which was under way, has not returned " + late +
                    ", and until then NCCL allows for no abort");

@@ -30,6 +30,10 @@ struct Deadlines {
   /// Limit for NCCL to shrink a communicator; then the ranks make a new one. All ranks begin at
   /// about the same time, and NCCL does not tell them where one has failed.
   Duration shrink = std::chrono::seconds(10);
+  /// A retired communicator is given back after this time, if no other is being made of it yet:
+  /// NCCL may hold up another rank's abort until then, of which `abort` is the limit. The time to
+  /// the next operation on tensors on devices, in a training step that is not very long.
+  Duration kept = std::chrono::seconds(5);
 };
 
 enum class Phase : std::uint8_t {
@@ -109,8 +113,10 @@ class CommunicatorState {
   /// After a failure to shrink, all ranks meet again and make a new communicator.
   Decision agreed(const Status& agreed, TimePoint now);
   /// Its view has ended: keeps the communicator without use, if it is ready and NCCL is done with
-  /// all calls. False: it is not, and nothing has changed.
-  bool retire();
+  /// all calls. False: it is not, and nothing has changed. After Deadlines::kept it ends.
+  bool retire(TimePoint now);
+  /// Another one is being made of it, which ends it. False: it is not retired any more.
+  bool take();
   /// The view is to change, a peer is lost, and so on: no call begins any more. Only the first
   /// reason counts.
   Decision die(const Status& why, TimePoint now);
@@ -132,6 +138,8 @@ class CommunicatorState {
   bool over() const { return phase_ == Phase::kEnded || phase_ == Phase::kStuck; }
   /// The reason of its death; ok while it lives.
   const Status& failure() const { return failure_; }
+  /// Whether it is retired, and not taken: `tick` will end it.
+  bool waits_to_be_taken() const { return phase_ == Phase::kRetired && due_ != TimePoint::max(); }
   /// This rank's answer in kAgree: ok, or the reason why it has no communicator.
   const Status& own_failure() const { return own_failure_; }
   /// When `over`: ok, or the error that this process can never use its device again.

@@ -102,10 +102,13 @@ bool ViewCommunicator::can_begin() const {
 
 Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
   services_.communicators->end_retired_elsewhere(worker_, *device, *services_.reaper);
-  const Result<bool> over = services_.reaper->over();
+  Result<bool> over = services_.reaper->over();
   if (!over.ok() || !over.value()) return over.status();
   const MutexLock lock(mutex_);
   if (communicator_ || off_) return {};
+  std::shared_ptr<Communicator> parent = services_.communicators->take_retired(worker_);
+  if (!parent) over = services_.reaper->over();  // it may just have been kept for too long
+  if (!over.ok() || !over.value()) return over.status();
   auto exchange = std::make_shared<BootstrapExchange>();
   CommunicatorPlan plan;
   plan.view = view_;
@@ -117,8 +120,7 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
     plan.place = *services_.host + "/" + id;
   }
   plan.tuning = services_.tuning;
-  plan.parent = services_.communicators->take_retired(worker_);
-  if (plan.parent) services_.reaper->add_parent(plan.parent);
+  plan.parent = std::move(parent);
   communicator_ = Communicator::prepare(services_.library, std::move(plan));
   exchange_ = std::move(exchange);
   device_ = std::move(device);
@@ -137,6 +139,17 @@ void ViewCommunicator::begin_anew() {
     anew_ = true;
   }
   if (dropped) services_.reaper->add(std::move(dropped));
+}
+
+void ViewCommunicator::drop_with_parent() {
+  std::shared_ptr<Communicator> dropped;
+  {
+    const MutexLock lock(mutex_);
+    if (!communicator_ || !communicator_->has_parent()) return;
+    dropped = std::exchange(communicator_, nullptr);
+    device_.reset();
+  }
+  services_.reaper->add(std::move(dropped));
 }
 
 void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> messages) {
@@ -201,7 +214,7 @@ Status ViewCommunicator::shared_device_error() const {
 void ViewCommunicator::abort() noexcept {
   const MutexLock lock(mutex_);
   aborted_ = true;
-  if (!retire() && communicator_) communicator_->abort();
+  if (!retire() && communicator_) services_.reaper->add(communicator_);
 }
 
 void ViewCommunicator::count_use(int change) {

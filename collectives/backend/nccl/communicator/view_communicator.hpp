@@ -49,14 +49,17 @@ class ViewCommunicator {
     kOther,         ///< it is in use for another device
   };
   Fit fit(const SharedDevice& device) const;
-  /// Whether `begin` has nothing to wait for: NCCL has released all earlier communicators, but for
-  /// those that are retired.
+  /// Whether `begin` has nothing to wait for, or nothing to do: NCCL has released all earlier
+  /// communicators but for those that are retired, or this one was begun.
   bool can_begin() const;
   /// Begins to make the communicator, unless it was begun, or NCCL has not yet released an earlier
   /// one. kUnavailable: NCCL will never release that one.
   Status begin(std::shared_ptr<SharedDevice> device, Device how);
   /// Drops the communicator, so that `begin` can make one for another device.
   void begin_anew();
+  /// Drops a communicator that is to be shrunk from another, with that one: a rank that has none
+  /// waits for its old one's end, and NCCL for this rank. So no message of it was delivered.
+  void drop_with_parent();
   /// Marks the device as known (Device::kKnown).
   void use();
   void deliver(std::uint8_t round, std::vector<std::string> messages);
@@ -76,7 +79,8 @@ class ViewCommunicator {
   /// The error that two ranks use one device, after some rank has found it. Waits a little for the
   /// communicator of this rank to find it, too, for the full message.
   Status shared_device_error() const;
-  /// Ends the view: retires the communicator if the view's lanes do not use it, or aborts it.
+  /// Ends the view: retires the communicator if the view's lanes do not use it, or aborts it, and
+  /// passes it on to NcclServices::reaper.
   void abort() noexcept;
 
   /// Brackets the work that a lane has for NCCL on the device. A communicator in use is aborted at

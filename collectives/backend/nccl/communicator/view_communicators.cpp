@@ -66,7 +66,8 @@ void ViewCommunicators::retire(const std::string& worker,
     Retired& place = retired_[worker];
     useless = std::exchange(place.communicator, communicator);
     place.device = &device;
-    communicator = take_useless(worker);
+    const std::shared_ptr<Communicator> kept = std::exchange(communicator, take_useless(worker));
+    if (!communicator) reaper.add_retired(kept);
   } catch (const std::bad_alloc&) {
     // it ends
   }
@@ -92,7 +93,7 @@ std::shared_ptr<Communicator> ViewCommunicators::take_retired(const std::string&
   if (found == retired_.end()) return nullptr;
   std::shared_ptr<Communicator> its = std::move(found->second.communicator);
   retired_.erase(found);
-  return its;
+  return its->take() ? its : nullptr;
 }
 
 void ViewCommunicators::end_retired(CommunicatorReaper& reaper) {

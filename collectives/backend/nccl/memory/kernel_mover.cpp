@@ -117,8 +117,18 @@ class KernelMover final : public BucketMover {
   kernels::device::Packer packer_ ELASTIC_GUARDED_BY(mutex_);
 };
 
-/// Loads the kernels that cast, before the first operation. Loading them later, after the ranks
-/// have agreed to use them, could fail, or wait for the work that NCCL has on the device.
+/// Loads the kernels that copy, and those that divide an average, before the first operation.
+/// Loading them later, after the ranks have agreed to use them, could fail, or wait for the work
+/// that NCCL has on the device.
+cudaError_t kernels_loaded() {
+  cudaError_t error = kernels::device::load_pack(DType::kF32, DType::kF32, true, false);
+  for (const DType each : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
+    if (error == cudaSuccess) error = kernels::device::load_pack(each, each, false, true);
+  }
+  return error;
+}
+
+/// The same for those that cast.
 cudaError_t cast_kernels_loaded() {
   for (const DType tensor : {DType::kF32, DType::kF64}) {
     for (const DType half : {DType::kF16, DType::kBF16}) {
@@ -135,7 +145,7 @@ cudaError_t cast_kernels_loaded() {
 
 std::unique_ptr<BucketMover> make_mover(device::CudaDevice& device) {
   const device::CurrentContext here = device.enter();
-  const cudaError_t error = kernels::device::load_pack(DType::kF32, DType::kF32, true, false);
+  const cudaError_t error = kernels_loaded();
   if (error == cudaSuccess) {
     return std::make_unique<KernelMover>(device, cast_kernels_loaded() == cudaSuccess);
   }

@@ -13,7 +13,7 @@ constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
                                                          int index, const MakeMover& make_mover,
                                                          NcclMemory registrable) {
-  // This StallWatch has nothing to report, because every wait for the device here has a deadline.
+  // This StallWatch has nothing to report: the waits for collectives here have deadlines.
   auto device =
       device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
   if (!device.ok()) return device.status();
@@ -90,7 +90,8 @@ Result<device::BlockPool::Block> SharedDevice::lend_registrable(std::size_t lane
 }
 
 Result<device::BlockPool::Block> SharedDevice::lend(std::size_t bytes, Lack lack) {
-  if (lack == Lack::kDoesNotMatter) return memory_.lend(bytes);
+  // CUDA may wait for the device before it frees memory: for the operation that is under way.
+  if (lack == Lack::kDoesNotMatter) return memory_.lend(bytes, device::BlockPool::Spare::kKept);
   return lend_from(memory_, bytes);
 }
 
