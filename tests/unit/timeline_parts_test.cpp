@@ -218,15 +218,20 @@ TEST_F(TimelineFile, HasTheOperationsOfALane) {
   lane.end_small(2);
   lane.begin(2, 1, {.kind = 5});
   lane.packed(0);
-  lane.performed();
+  lane.performed(/*on_device=*/false);
   lane.end(Outcome::kInterrupted, 2);
+  lane.begin(3, 1, {.kind = 1});
+  lane.packed(0);
+  lane.performed(/*on_device=*/true);
+  lane.end(Outcome::kDone, 2);
   timeline_.stop();
   EXPECT_EQ(text().find("\"position\":0"), std::string::npos);
   EXPECT_THAT(text(), HasSubstr("\"name\":\"allreduce\""));
   EXPECT_THAT(text(), HasSubstr("\"bytes\":8,\"tensors\":1,\"lane\":0,\"position\":1"));
   EXPECT_THAT(text(), HasSubstr("\"contributors\":0,\"backend\":\"native\","
-                                "\"outcome\":\"interrupted by a view change\""));
-  EXPECT_EQ(lane.latest(3).size(), 2U) << "the small ones are one row";
+                                "\"outcome\":\"interrupted by a view change\"}"));
+  EXPECT_THAT(text(), HasSubstr("\"outcome\":\"done\",\"memory\":\"device\"}"));
+  EXPECT_EQ(lane.latest(4).size(), 3U) << "the small ones are one row";
 }
 
 /// With a FIFO, `start` would wait for a reader, and `stop` until it reads.
