@@ -372,10 +372,16 @@ TEST_F(NcclEarlyTest, TakesTheTensorsBackFromTheDeviceBeforeAnExceptionLeaves) {
 TEST_F(NcclEarlyTest, SeesAPeerDieBetweenTheTwo) {
   nccl_->script(2, {.allreduce = How::kHangs, .works_before = 1});
   make_world(3);
-  auto all = begin_several(2);
+  auto all = begin_several(3);
+  std::atomic<bool> is_between{false};  // rank 2 has ended the first one
   while_one_ends(
-      2, [&] { return nccl_->counts().allreduces == 6; },
-      [&](int rank) { run_in_turn_on(rank, all, [](std::size_t) { return true; }); });
+      2, [&] { return is_between && nccl_->counts().allreduces == 6; },
+      [&](int rank) {
+        run_in_turn_on(rank, all, [&](std::size_t i) {
+          if (i == 2 && rank == 2) is_between = true;
+          return i == 1;
+        });
+      });
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(all[1]->statuses[rank].code(), Code::kPeerLost);
     all[1]->tensors[rank]->expect_untouched();
