@@ -41,6 +41,12 @@ class DeviceTensors {
   virtual int device() const = 0;
   /// The tensors in the order of their offsets, if all are on one device.
   virtual std::span<const DeviceTensor> tensors() const = 0;
+  /// Those of all inputs, also where the tensors are not on one device.
+  virtual std::size_t bytes() const {
+    std::size_t bytes = 0;
+    for (const DeviceTensor& tensor : tensors()) bytes += tensor.bytes();
+    return bytes;
+  }
   /// Copies the inputs to host memory, and sets `payload` up as for tensors in host memory. May be
   /// called in each attempt. kUnavailable: CUDA has failed.
   virtual Status to_host(Payload& payload) = 0;

@@ -50,7 +50,7 @@ void Coordinator::record(const OrderItem& order, const Lane::Attempt& attempt) {
   for (const auto& request : *order.requests) {
     const auto found = pending_.find(request->name);
     if (found == pending_.end() || found->second.ordered == TimePoint{}) continue;
-    if (!order.is_of_group()) event.bytes = request->bytes();
+    if (order.requests->size() > 1) event.bytes = request->bytes();
     if (order.is_of_group() && !found->second.group_outcome->error.ok()) {
       event.outcome = timeline::Outcome::kError;
       event.members = 0;

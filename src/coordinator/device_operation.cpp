@@ -95,6 +95,12 @@ void DeviceOperation::pack(const Members& members, collectives::Payload& payload
   payload.form = collectives::OnDevice{this};
 }
 
+std::size_t DeviceOperation::bytes() const {
+  std::size_t bytes = 0;
+  for (const Given& each : given_) bytes += each.input.bytes();
+  return bytes;
+}
+
 Status DeviceOperation::to_host(collectives::Payload& payload) {
   if (reads_) {
     for (const Part& part : parts_) {

@@ -54,6 +54,7 @@ class DeviceOperation : public Operation, private collectives::DeviceTensors {
 
   int device() const override { return device_; }
   std::span<const collectives::DeviceTensor> tensors() const override { return on_device_; }
+  std::size_t bytes() const override;
   Status to_host(collectives::Payload& payload) override;
 
   static std::vector<Given> given_in(const std::vector<Part>& parts);

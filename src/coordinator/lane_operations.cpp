@@ -34,13 +34,10 @@ collectives::Call call_on(const LaneView& view, Operation& operation) {
   return performed_by(*view.backend, operation.call(*view.members));
 }
 
-/// The bytes of the tensors, packed, lent or in their places. Those on several devices, which
-/// the backend fetches first, do not count.
+/// The bytes of the tensors, packed, lent or in their places.
 std::size_t bytes_of(const collectives::Payload& payload) {
   std::size_t bytes = payload.input().size();
-  if (const collectives::DeviceTensors* const given = payload.on_device()) {
-    for (const collectives::DeviceTensor& tensor : given->tensors()) bytes += tensor.bytes();
-  }
+  if (const collectives::DeviceTensors* const given = payload.on_device()) bytes += given->bytes();
   for (const collectives::ZeroCopyTensor& tensor : payload.zero_copy()) bytes += tensor.bytes();
   return bytes;
 }

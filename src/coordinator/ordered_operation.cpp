@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/join_name.hpp"
 #include "coordinator/device_operation.hpp"
 #include "coordinator/join_operation.hpp"
 #include "coordinator/neutral_operation.hpp"

@@ -1,6 +1,5 @@
 // Allreduces of tensors on a device by the backend nccl that begin while the one before is under
 // way.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -89,16 +88,14 @@ class NcclEarlyTest : public NcclAllreduceFixture {
     return by_nccl;
   }
 
-  /// Holds the streams of all ranks' lanes until `open` is true.
+  /// Holds the stream of each rank's lane until `open` is true.
   void hold_streams(const std::function<bool()>& open) {
-    for (std::size_t rank = 0; rank < services_.size(); ++rank) hold_stream(rank, open);
-  }
-  /// One thread at a time.
-  void hold_stream(std::size_t rank, const std::function<bool()>& open) {
-    auto* const gate = &gates_.emplace_back(open);
-    const auto device = services_[rank].devices->open(0);
-    const auto launch = gpu_.call<int(void*, void (*)(void*), void*)>("cuLaunchHostFunc");
-    gpu_.must("cuLaunchHostFunc", launch(device.value()->stream(0).value(), &wait_at, gate));
+    for (const NcclServices& each : services_) {
+      auto* const gate = &gates_.emplace_back(open);
+      const auto device = each.devices->open(0);
+      const auto launch = gpu_.call<int(void*, void (*)(void*), void*)>("cuLaunchHostFunc");
+      gpu_.must("cuLaunchHostFunc", launch(device.value()->stream(0).value(), &wait_at, gate));
+    }
   }
 
   static constexpr ReduceOp kOp = ReduceOp::kAverage;
@@ -191,34 +188,6 @@ TEST_F(NcclEarlyTest, IsTurnedOffOnOneRankForAll) {
   });
   position_ += all.size();
   EXPECT_EQ(expect_all_right(all), 2);
-}
-
-/// The inputs would be packed twice, each time.
-TEST_F(NcclEarlyTest, AsksNoMoreWhereAnotherRankIsNeverReady) {
-  constexpr int kMostInVain = 16;
-  make_world(2);
-  EXPECT_TRUE(allreduce());
-  auto all = begin_several(kMostInVain + 5);
-  std::atomic<int> asked{0};
-  on_all_ranks([&](int rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const int number = static_cast<int>(i) + 1;
-      if (rank == 0 && i + 1 < all.size()) {
-        backend(0).expect([&, i] {
-          ++asked;
-          return coming_on(at, *all[i + 1])();
-        });
-        hold_stream(0, [&, number] { return asked >= std::min(number, kMostInVain); });
-      }
-      all[i]->statuses[at] =
-          backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
-      backend(rank).expect({});
-    }
-  });
-  position_ += all.size();
-  EXPECT_EQ(asked, kMostInVain);
-  EXPECT_EQ(expect_all_right(all), kMostInVain + 5);
 }
 
 TEST_F(NcclEarlyTest, OneThatNcclCannotPerformBeginsInItsOwnTime) {

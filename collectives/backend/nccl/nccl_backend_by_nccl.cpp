@@ -62,19 +62,16 @@ Result<bool> NcclBackend::perform(LaneOperation& operation, Part& part, Payload&
   const Result<bool> all = verdict.all(own.ok(), [&] {
     if (own.ok()) begin_next(verdict, meanwhile);
   });
-  if (all.ok() && all.value()) drop_next_unless(verdict.all_are_ready());
+  if (all.ok() && all.value() && !verdict.all_are_ready()) drop_next();
   return conclude(all, own.ok(), operation.call, part, payload);
 }
 
 /// Asks for the operation after the present one, until it is known. If this rank can begin it
 /// early, the device packs its tensors, and the other ranks are told.
 void NcclBackend::look_for_next(Verdict& verdict, const Part& present) {
-  if (!upcoming_) return;
   // The other lane would not get its turn.
-  if (present.device->is_turn_awaited() || vain_tries_ == kMostVainTries) {
-    upcoming_ = {};
-    return;
-  }
+  if (upcoming_ && present.device->is_turn_awaited()) upcoming_ = {};
+  if (!upcoming_) return;
   const std::optional<Coming> coming = upcoming_();
   if (!coming) return;
   upcoming_ = {};
@@ -115,21 +112,6 @@ void NcclBackend::begin_next(Verdict& verdict, const Meanwhile& meanwhile) {
   Part& next = next_.part;
   if (!next.work || next.begun || !verdict.all_are_ready()) return;
   next.begun = next.work->begin(next.work->limit(services_.operation), meanwhile);
-}
-
-/// After the verdict on the present operation. If others are never ready, so is this rank soon.
-void NcclBackend::drop_next_unless(bool all_are_ready) {
-  if (!next_.part.work) return;
-  if (all_are_ready) {
-    vain_tries_ = 0;
-    return;
-  }
-  drop_next();
-  if (++vain_tries_ < kMostVainTries) return;
-  log::info(
-      "nccl, generation {}: buckets do not begin early any more: others were not ready for {} "
-      "in turn",
-      view_.generation, kMostVainTries);
 }
 
 /// The device has at most packed its tensors, or the stream of the present operation is over.

@@ -107,7 +107,6 @@ class NcclBackend final : public Backend {
   void look_for_next(Verdict& verdict, const Part& present);
   bool prepare_next(const Coming& coming, const Part& present);
   void begin_next(Verdict& verdict, const Meanwhile& meanwhile);
-  void drop_next_unless(bool all_are_ready);
   void drop_next();
   Result<bool> conclude(const Result<bool>& all, bool succeeded, const Call& call, Part& part,
                         Payload& payload);
@@ -124,9 +123,6 @@ class NcclBackend final : public Backend {
   Registrations registrations_;
   Upcoming upcoming_;  // empty: not to be asked any more
   Next next_;
-  /// Operations in turn that this rank has packed early for nothing. At most, it tries no more.
-  int vain_tries_ = 0;
-  static constexpr int kMostVainTries = 16;
   /// Buckets of so many bytes do not begin early any more: there was no memory for one.
   std::size_t too_large_ = std::numeric_limits<std::size_t>::max();
 };
