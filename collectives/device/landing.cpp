@@ -66,12 +66,13 @@ Status Landing::end(Status status) {
   return status;
 }
 
-Status Landing::put_behind(CudaStream stream) {
+Status Landing::put_behind(const StagedTensors& its, CudaStream stream) {
   {
     const MutexLock lock(mutex_);
     if (outcome_) return *outcome_;
   }
   for (const auto& each : last_) {
+    if (!each->is_on_device_of(its)) continue;
     if (Status status = each->put_behind(stream); !status.ok()) return status;
   }
   return {};

@@ -29,8 +29,9 @@ class Landing {
   bool is_over();
   /// Waits until then. The same each time.
   Status wait();
-  /// Has what is queued on `stream` from now on wait for the results. Does not wait itself.
-  Status put_behind(CudaStream stream);
+  /// Has what is queued on `stream` from now on wait for the results of `its`, one of `all`, all of
+  /// which are on one device. Does not wait itself.
+  Status put_behind(const StagedTensors& its, CudaStream stream);
 
  private:
   using Tensors = std::vector<std::shared_ptr<StagedTensors>>;

@@ -106,6 +106,7 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   std::optional<Status> look_whether_back() const;
   /// The results are in the tensors: gives their memory back.
   void have_landed();
+  bool is_on_device_of(const StagedTensors& other) const { return device_ == other.device_; }
   /// Work that is queued on `stream` from now on comes after the results. Any thread.
   Status put_behind(CudaStream stream) const;
 

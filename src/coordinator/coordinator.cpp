@@ -432,6 +432,7 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
   const auto found = pending_.find(name);
   if (found == pending_.end()) return;
   const std::shared_ptr<detail::WorkState> work = std::move(found->second.work);
+  std::shared_ptr<device::StagedTensors> staged = std::move(found->second.staged);
   const bool joined = found->second.last_joined != nullptr;
   pending_.erase(found);
   bool awaited = false;
@@ -443,7 +444,7 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
     awaited = draining_ > 0;
   }
   if (outcome.ok() && landing) {
-    work->complete(std::move(outcome).value(), std::move(landing));
+    work->complete(std::move(outcome).value(), std::move(landing), std::move(staged));
   } else {
     work->complete(std::move(outcome));
   }

@@ -30,9 +30,11 @@ class WorkState {
 
   void complete(Result<Contributors> outcome) { end({std::move(outcome), nullptr}); }
   /// All ranks have the operation, and the device is about to bring its results to the tensors. It
-  /// is complete when `landing` is over.
-  void complete(Contributors contributors, std::shared_ptr<device::Landing> landing) {
-    end({std::move(contributors), nullptr, std::move(landing)});
+  /// is complete when `landing` is over. `staged`: its own ones among those tensors; null if all
+  /// are in host memory.
+  void complete(Contributors contributors, std::shared_ptr<device::Landing> landing,
+                std::shared_ptr<device::StagedTensors> staged) {
+    end({std::move(contributors), nullptr, std::move(landing), std::move(staged)});
   }
   /// The operation ended in an exception, which each wait throws.
   void fail(std::exception_ptr exception) {
@@ -93,8 +95,13 @@ class WorkState {
   /// After that: has what is queued on `stream` from now on wait for the results. The error of the
   /// operation if they will never come.
   Status put_behind(CudaStream stream) const {
+    std::shared_ptr<device::StagedTensors> staged;
+    {
+      const MutexLock lock(mutex_);
+      if (outcome_) staged = outcome_->staged;
+    }
     const auto landing = landing_now();
-    return landing ? landing->put_behind(stream) : Status();
+    return landing && staged ? landing->put_behind(*staged, stream) : Status();
   }
   /// As `wait`, whatever an InterruptCheck says.
   void wait_regardless() const {
@@ -123,6 +130,7 @@ class WorkState {
     Result<Contributors> result;
     std::exception_ptr exception;
     std::shared_ptr<device::Landing> landing = nullptr;
+    std::shared_ptr<device::StagedTensors> staged = nullptr;
   };
 
   void end(Outcome outcome) {

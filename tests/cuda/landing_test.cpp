@@ -43,9 +43,10 @@ class LandingTest : public ::testing::Test {
     way_.write(array_.address(), result_);
     auto source = std::make_shared<int>(0);
     source_ = source;
-    staged.value()->are_coming(way_.handle(), std::move(source));
-    ASSERT_TRUE(staged.value()->send_back().ok());
-    landing_ = std::make_shared<Landing>(std::vector{std::move(staged).value()}, std::move(failed));
+    staged_ = std::move(staged).value();
+    staged_->are_coming(way_.handle(), std::move(source));
+    ASSERT_TRUE(staged_->send_back().ok());
+    landing_ = std::make_shared<Landing>(std::vector{staged_}, std::move(failed));
   }
   void open() {
     gate_ = true;
@@ -60,6 +61,7 @@ class LandingTest : public ::testing::Test {
   const std::vector<int> right_{7, 8, 9};
   GpuArray<int> array_;
   std::weak_ptr<int> source_;
+  std::shared_ptr<StagedTensors> staged_;
   std::shared_ptr<Landing> landing_;
 };
 
@@ -85,7 +87,7 @@ TEST_F(LandingTest, OtherStreamsComeBehindItWhileTheHostGoesOn) {
   begin();
   const GpuStream other(gpu_);
   const GpuArray<int> copy(gpu_, std::vector<int>{0, 0, 0});
-  ASSERT_TRUE(landing_->put_behind({other.handle()}).ok());
+  ASSERT_TRUE(landing_->put_behind(*staged_, {other.handle()}).ok());
   other.copy(copy.address(), array_.address(), array_.bytes());
   EXPECT_FALSE(landing_->is_over());
   open();
@@ -96,9 +98,31 @@ TEST_F(LandingTest, OtherStreamsComeBehindItWhileTheHostGoesOn) {
 TEST_F(LandingTest, TakesNoStreamThatCannotWait) {
   begin();
   void* const per_thread = reinterpret_cast<void*>(std::uintptr_t{2});
-  EXPECT_EQ(landing_->put_behind({per_thread}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(landing_->put_behind(*staged_, {per_thread}).code(), Code::kInvalidArgument);
   open();
   EXPECT_TRUE(landing_->wait().ok());
+}
+
+/// As the tensors of a bucket may be.
+TEST_F(LandingTest, AStreamWaitsForTheTensorsOnItsDeviceAlone) {
+  begin();
+  const GpuStream here(gpu_);
+  const Gpu elsewhere(1, CUDA_STAND_IN);  // whose context is the thread's from now on
+  const GpuStream way(elsewhere);
+  const GpuArray<int> array(elsewhere, {0, 0, 0});
+  const TensorView output = cuda_view(array.data(), array.count(), 1);
+  const ConstTensorView input = output;
+  auto staged = devices_.stage("call", {&input, 1}, {&output, 1}, {}, Fetch::kOnDemand);
+  ASSERT_TRUE(staged.ok()) << staged.status().message();
+  staged.value()->are_coming(way.handle(), std::make_shared<int>(0));
+  ASSERT_TRUE(staged.value()->send_back().ok());
+  Landing both({staged_, staged.value()}, {});
+  const GpuStream there(elsewhere);
+  EXPECT_TRUE(both.put_behind(*staged_, {here.handle()}).ok());
+  EXPECT_TRUE(both.put_behind(*staged.value(), {there.handle()}).ok());
+  EXPECT_EQ(both.put_behind(*staged_, {there.handle()}).code(), Code::kInvalidArgument);
+  open();
+  EXPECT_TRUE(both.wait().ok());
 }
 
 TEST_F(LandingTest, SeveralThreadsMayWait) {
@@ -123,7 +147,7 @@ TEST_F(LandingTest, AFailureIsReportedOnceAndIsTheSameForAll) {
   EXPECT_EQ(first.code(), Code::kUnavailable);
   EXPECT_TRUE(first.message().starts_with("left: call: ")) << first.message();
   EXPECT_EQ(landing_->wait().message(), first.message());
-  EXPECT_EQ(landing_->put_behind({way_.handle()}).message(), first.message());
+  EXPECT_EQ(landing_->put_behind(*staged_, {way_.handle()}).message(), first.message());
   EXPECT_EQ(times, 1);
 }
 
@@ -135,7 +159,7 @@ TEST_F(LandingTest, AnOperationIsCompleteWhenItsResultHasLanded) {
     work.wait_for_all_ranks();
     EXPECT_EQ(work.outcome_of_all_ranks().value().size(), 1U);
   });
-  work.complete(kOne, landing_);
+  work.complete(kOne, landing_, staged_);
   program.join();
   EXPECT_FALSE(work.ready());
   EXPECT_FALSE(work.wait_until(std::chrono::steady_clock::now()));
@@ -152,7 +176,7 @@ TEST_F(LandingTest, WhatFollowsAnOperationSeesItsResult) {
   std::vector<int> seen;
   work.when_complete([&] { seen = array_.read(); });
   open();
-  work.complete(kOne, landing_);
+  work.complete(kOne, landing_, staged_);
   EXPECT_EQ(seen, right_);
 }
 

@@ -104,6 +104,22 @@ TEST_F(NcclFailureTest, LetsGoOfTheTensorsBeforeNcclHasReleasedTheCommunicator) 
   nccl_->release();
 }
 
+/// NCCL has not begun the call on rank 1, which can only wait for its abort. That waits for the
+/// others', which have to hear of the failure before.
+TEST_F(NcclFailureTest, TellsTheOthersBeforeItWaitsForItsOwnAbort) {
+  for (const int rank : {0, 1, 2}) {
+    nccl_->script(rank,
+                  {.abort_waits = true, .allreduce = rank == 1 ? How::kFailsAtOnce : How::kWorks});
+  }
+  make(3, true, 7, without_registration);
+  std::thread releaser([&] {
+    until([&] { return nccl_->counts().aborts == 3; });
+    nccl_->release();
+  });
+  EXPECT_FALSE(allreduce());
+  releaser.join();
+}
+
 /// Other ranks may still be at it, as over NVLink.
 TEST_F(NcclFailureTest, KeepsRegisteredMemoryUntilNcclHasReleasedTheCommunicator) {
   for (const int rank : {0, 1}) {

@@ -273,6 +273,24 @@ TEST_F(NcclShrinkTest, DropsACommunicatorWithAParentForWhichTheAbortOfAnotherRan
   expect_made(3 + 2, 0);
 }
 
+/// Rank 0 has begun the next communicator, and rank 1 is idle or late: a third one's abort may wait
+/// for the parent.
+TEST_F(NcclShrinkTest, EndsAParentThatWasKeptForTooLong) {
+  make(3, /*waits=*/true, 7, [](NcclServices& its) {
+    its.shrinks = true;
+    its.deadlines.kept = milliseconds(100) * kSlowness;
+  });
+  EXPECT_TRUE(allreduce());
+  for (auto& each : backends_) each->abort();
+  lose(2);
+  view(2, 8);
+  const auto shared = services_[0].communicators->of("", {8, 0, 2}, services_[0]);
+  expect_ok(shared->begin(services_[0].devices->open(0).value(), ViewCommunicator::Device::kKnown));
+  until([&] { return nccl_->counts().aborts == 3; });
+  EXPECT_TRUE(allreduce());
+  expect_made(3 + 2, 0);
+}
+
 /// An idle job, or one whose steps are long: another rank's abort may wait for it.
 TEST_F(NcclShrinkTest, EndsACommunicatorThatWasKeptForTooLong) {
   make(3, /*waits=*/true, 7, [](NcclServices& its) {

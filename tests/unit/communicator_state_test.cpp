@@ -314,24 +314,18 @@ TEST_F(ShrinkStateTest, RetiresOnlyWhenItIsReadyAndIdle) {
   EXPECT_EQ(state.phase(), Phase::kAborting);
 }
 
-TEST_F(ShrinkStateTest, EndsWhereItIsNotTakenInTime) {
+TEST_F(ShrinkStateTest, EndsByItselfWhereItIsNotBorrowed) {
   CommunicatorState state = ready();
   ASSERT_TRUE(state.retire(now_));
-  EXPECT_TRUE(state.waits_to_be_taken());
   EXPECT_EQ(state.due(), now_ + Deadlines().kept);
-  EXPECT_EQ(state.tick(state.due()).action, Action::kAbort);
-  EXPECT_FALSE(state.waits_to_be_taken());
-  EXPECT_FALSE(state.take()) << "it ends already";
-}
-
-TEST_F(ShrinkStateTest, StaysForTheOneThatIsMadeOfIt) {
-  CommunicatorState state = ready();
-  ASSERT_TRUE(state.retire(now_));
-  EXPECT_TRUE(state.take());
-  EXPECT_FALSE(state.waits_to_be_taken());
+  EXPECT_EQ(state.borrow(), now_ + Deadlines().kept);
   EXPECT_EQ(state.due(), TimePoint::max());
-  EXPECT_EQ(state.die(lost_, now_).action, Action::kAbort);
-  EXPECT_FALSE(state.take());
+  state.put_back(now_ + seconds(1));
+  EXPECT_EQ(state.tick(now_ + seconds(1)).action, Action::kAbort);
+  EXPECT_FALSE(state.borrow()) << "it ends already";
+  const TimePoint due = state.due();
+  state.put_back(now_ + seconds(100));
+  EXPECT_EQ(state.due(), due);
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ Result<bool> NcclBackend::perform(LaneOperation& operation, Part& part, Payload&
     });
   }
   if (!own.ok()) {
-    if (Status stopped = stop(part, links.ok() ? own : lost(links)); !stopped.ok()) return stopped;
+    if (links.ok()) verdict.say_failed();
+    const Status why = links.ok() ? own : lost(links);
+    if (Status stopped = stop(part, why, &verdict); !stopped.ok()) return stopped;
     // If `abort` ended it, the view is to change, and there is no verdict to exchange.
     if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
@@ -155,12 +157,18 @@ Result<bool> NcclBackend::conclude(const Result<bool>& all, bool succeeded, cons
 /// failure this worker has to leave.
 ///
 /// The device ends it soon after the abort, long before NCCL has taken the communicator apart. But
-/// ranks of one process may be at each other's tensors directly.
-Status NcclBackend::stop(const Part& part, const Status& why) {
+/// ranks of one process may be at each other's tensors directly, and work that NCCL has not quite
+/// begun can end at any time before that. NCCL may have to wait for the aborts of other ranks: so
+/// `verdict` tells them meanwhile.
+Status NcclBackend::stop(const Part& part, const Status& why, Verdict* verdict) {
   if (Status gone = shared_->give_up(why); !gone.ok()) return gone;
   const bool alone = services_.communicators->has_no_other_than(view_.worker);
   const auto has_stopped = [](const Part& each) { return !each.begun || each.work->has_stopped(); };
-  const auto is_unused = [&] { return alone && has_stopped(part) && has_stopped(next_.part); };
+  const auto is_unused = [&] {
+    bool moved = false;
+    if (verdict != nullptr && view_.mesh->progress(moved).ok()) (void)verdict->has_failed();
+    return alone && has_stopped(part) && has_stopped(next_.part);
+  };
   if (Status stuck = shared_->wait_until_unused(is_unused); !stuck.ok()) return stuck;
   part.work->wait_for_copies();
   drop_next();

@@ -111,7 +111,7 @@ class NcclBackend final : public Backend {
   Result<bool> conclude(const Result<bool>& all, bool succeeded, const Call& call, Part& part,
                         Payload& payload);
   Status by_host(LaneOperation& operation, Payload& payload);
-  Status stop(const Part& part, const Status& why);
+  Status stop(const Part& part, const Status& why, Verdict* verdict = nullptr);
   transport::OpTag next_tag(LaneOperation& operation) const {
     return {view_.generation, operation.position, operation.next_phase()};
   }

@@ -113,7 +113,7 @@ ReadinessVote Readiness::own_vote() {
   vote.message = standing.message ? 1 : 0;
   vote.waits = wants && services_.waits ? 1 : 0;
   vote.holds_up = standing.rounds == 0 && Clock::now() < own_.held_up_until ? 1 : 0;
-  vote.can_begin = !own_.device || shared_.can_begin() ? 1 : 0;
+  vote.can_begin = !own_.device || shared_.can_begin(*own_.device) ? 1 : 0;
   communicator_ = std::move(standing.communicator);
   message_ = std::move(standing.message);
   if (wants && standing.ready) {

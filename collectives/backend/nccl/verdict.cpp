@@ -54,6 +54,12 @@ bool Verdict::has_failed() {
   return answers_[kSuccess].up == kNo || answers_[kSuccess].down == kNo;
 }
 
+void Verdict::say_failed() {
+  say(kReady, kNo);
+  say(kSuccess, kNo);
+  pass_on();
+}
+
 bool Verdict::are_all(Question question) const {
   const Answers& answers = answers_[question];
   return (is_tree_ ? answers.down : answers.up) == kYes;

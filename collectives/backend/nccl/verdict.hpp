@@ -42,6 +42,8 @@ class Verdict {
   bool all_are_ready();
   /// Looks whether some rank has failed, and passes it on.
   bool has_failed();
+  /// Says that this rank has failed, before it can call `all`.
+  void say_failed();
   /// Says whether this rank has succeeded, and waits until all have said it. The same on all ranks.
   /// Fails like Mesh::run_until. `meanwhile` is called between looks at the links.
   Result<bool> all(bool mine, const std::function<void()>& meanwhile = {});

@@ -46,10 +46,6 @@ bool Communicator::retire() {
   return body_->retire();
 }
 
-bool Communicator::take() {
-  return body_->take();
-}
-
 Status Communicator::ended(TimePoint until) {
   return body_->wait_ended(until);
 }

@@ -75,10 +75,8 @@ class Communicator {
   /// At the end of its view, in place of `abort`: keeps the communicator without use, as
   /// CommunicatorPlan::parent of another. False, and nothing has changed, unless it is ready and
   /// no call is under way. The caller knows that the device has no work for it either. It ends
-  /// after Deadlines::kept, unless another one is being made of it (`take`).
+  /// by itself after Deadlines::kept, or with the communicator that is made of it.
   bool retire();
-  /// Another one is being made of it, which ends it. False: it is not retired any more.
-  bool take();
 
   /// After `abort`: waits until NCCL has released all resources. kUnavailable: it never will, and
   /// this worker has to exit; it can come back as a joiner. kTimeout: not yet at `until`.

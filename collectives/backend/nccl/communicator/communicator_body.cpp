@@ -99,13 +99,15 @@ Decision Communicator::Body::meet() {
   std::optional<Bootstrap::Offer> offer;
   if (const std::shared_ptr<Communicator> old = parent()) {
     offer = {.view = old->view()};
+    const std::optional<TimePoint> until = old->body_->borrow();
     const Decision asked = call("ncclCommGetAsyncError", [&](const Api& api) {
       // NCCL does not shrink one with an error, such as that of a connection to a lost rank.
       ncclResult_t state = ncclSuccess;
-      offer->usable = api.comm_get_async_error(old->body_->comm_, &state) == ncclSuccess &&
+      offer->usable = until && api.comm_get_async_error(old->body_->comm_, &state) == ncclSuccess &&
                       state == ncclSuccess;
       return ncclSuccess;
     });
+    if (until) old->body_->put_back(*until);
     if (asked.action != Action::kMeet) return asked;  // it is dead
   }
   const Status met = bootstrap_.meet(own_failure(), offer);
@@ -122,8 +124,9 @@ Decision Communicator::Body::init() {
 }
 
 Decision Communicator::Body::agree() {
-  const Status agreed = bootstrap_.agree(own_failure());
   const std::shared_ptr<Communicator> old = parent();
+  if (old) old->body_->put_back(Clock::now() + plan_.deadlines.kept);
+  const Status agreed = bootstrap_.agree(own_failure());
   Decision next =
       state_.decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
   if (!old) return next;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -35,7 +36,6 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   const DecidedView& view() const { return plan_.view; }
   bool has_parent() const { return parent() != nullptr; }
   bool retire() noexcept;
-  bool take();
 
   /// Ends the communicator at once, because the view is to change, or because of `why`. A thread in
   /// the background releases its resources.
@@ -83,6 +83,9 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   void choose_device_to_end() const noexcept;
   void give_back() noexcept;
   void end_when_kept_too_long() noexcept;
+  /// For a retired one: see CommunicatorState.
+  std::optional<TimePoint> borrow();
+  void put_back(TimePoint until);
   void end_retired() noexcept;
   ncclResult_t end_communicators() noexcept;
   std::shared_ptr<Communicator> parent() const;

@@ -1,5 +1,6 @@
 // The part of a communicator that concerns its parent, from which NCCL shrinks it.
 #include <exception>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ ncclResult_t Communicator::Body::call_shrink(const Api& api) {
   CommunicatorConfig config = config_for(plan_.tuning, library_->version());
   std::vector<int> excluded = bootstrap_.excluded();
   const std::shared_ptr<Communicator> old = parent();
+  if (!old->body_->borrow()) throw std::runtime_error("the old one was kept for too long");
   const ncclResult_t begun =
       api.comm_shrink(old->body_->comm_, excluded.data(), static_cast<int>(excluded.size()),
                       &shrunk_, reinterpret_cast<ncclConfig_t*>(&config), kShrinkAbort);
@@ -64,19 +66,23 @@ void Communicator::Body::end_when_kept_too_long() noexcept {
   try {
     name_this_thread("elastic-nccl-end");
     wait(TimePoint::max(),
-         [](const CommunicatorState& state) { return !state.waits_to_be_taken(); });
+         [](const CommunicatorState& state) { return state.phase() != Phase::kRetired; });
   } catch (const std::exception&) {
     kill();
   }
 }
 
-bool Communicator::Body::take() {
-  bool taken = false;
+std::optional<TimePoint> Communicator::Body::borrow() {
+  std::optional<TimePoint> until;
+  state_.access([&](CommunicatorState& state) { until = state.borrow(); });
+  return until;
+}
+
+void Communicator::Body::put_back(TimePoint until) {
   state_.decide([&](auto& state, TimePoint) {
-    taken = state.take();
+    state.put_back(until);
     return Decision{};
   });
-  return taken;
 }
 
 std::shared_ptr<Communicator> Communicator::Body::parent() const {
@@ -89,15 +95,16 @@ std::shared_ptr<Communicator> Communicator::Body::take_parent() {
   return std::exchange(parent_, nullptr);
 }
 
-/// For a retired communicator: ends it, and waits for NCCL.
+/// For a retired communicator: ends it, unless it ends already, and waits for NCCL.
 void Communicator::Body::end_retired() noexcept {
-  Decision decision;
   try {
-    state_.decide([&](auto& state, TimePoint now) { return decision = state.die(aborted_, now); });
+    const Decision decision =
+        state_.decide([&](auto& state, TimePoint now) { return state.die(aborted_, now); });
+    if (decision.action == Action::kAbort) return give_back();
+    (void)wait_ended(Clock::now() + plan_.deadlines.abort);
   } catch (const std::exception&) {
     return;  // as `kill`
   }
-  if (decision.action == Action::kAbort) give_back();
 }
 
 /// Ends the parent and what came of shrinking it. The parent comes first: its abort also ends the

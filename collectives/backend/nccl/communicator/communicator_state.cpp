@@ -118,10 +118,13 @@ bool CommunicatorState::retire(TimePoint now) {
   return true;
 }
 
-bool CommunicatorState::take() {
-  if (phase_ != Phase::kRetired) return false;
-  due_ = TimePoint::max();
-  return true;
+std::optional<TimePoint> CommunicatorState::borrow() {
+  if (phase_ != Phase::kRetired) return std::nullopt;
+  return std::exchange(due_, TimePoint::max());
+}
+
+void CommunicatorState::put_back(TimePoint until) {
+  if (phase_ == Phase::kRetired) due_ = until;
 }
 
 Status CommunicatorState::may_call() const {
@@ -253,7 +256,7 @@ Decision CommunicatorState::tick(TimePoint now) {
                         -1, view_.generation),
                  now);
     case Phase::kRetired:
-      return give_back(now, "no communicator was made of it within " + text(deadlines_.kept));
+      return give_back(now, "it was kept for too long");
     case Phase::kDying:
       return stuck(std::string(call_) + ", which was under way, has not returned " + late +
                    ", and until then NCCL allows for no abort");

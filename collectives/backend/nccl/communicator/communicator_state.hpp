@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -30,9 +31,10 @@ struct Deadlines {
   /// Limit for NCCL to shrink a communicator; then the ranks make a new one. All ranks begin at
   /// about the same time, and NCCL does not tell them where one has failed.
   Duration shrink = std::chrono::seconds(10);
-  /// A retired communicator is given back after this time, if no other is being made of it yet:
-  /// NCCL may hold up another rank's abort until then, of which `abort` is the limit. The time to
-  /// the next operation on tensors on devices, in a training step that is not very long.
+  /// A retired communicator is given back after this time, unless NCCL is shrinking it: it may hold
+  /// up another rank's abort until then, of which `abort` is the limit. Time for an operation on
+  /// tensors on devices, in a training step that is not very long. Once it is shrunk, time for the
+  /// ranks to tell each other.
   Duration kept = std::chrono::seconds(5);
 };
 
@@ -115,8 +117,11 @@ class CommunicatorState {
   /// Its view has ended: keeps the communicator without use, if it is ready and NCCL is done with
   /// all calls. False: it is not, and nothing has changed. After Deadlines::kept it ends.
   bool retire(TimePoint now);
-  /// Another one is being made of it, which ends it. False: it is not retired any more.
-  bool take();
+  /// It does not end by itself before `put_back`. \returns the time when it would have; nothing if
+  /// it is not retired any more.
+  std::optional<TimePoint> borrow();
+  /// It ends by itself at `until`, if it is still retired.
+  void put_back(TimePoint until);
   /// The view is to change, a peer is lost, and so on: no call begins any more. Only the first
   /// reason counts.
   Decision die(const Status& why, TimePoint now);
@@ -138,8 +143,6 @@ class CommunicatorState {
   bool over() const { return phase_ == Phase::kEnded || phase_ == Phase::kStuck; }
   /// The reason of its death; ok while it lives.
   const Status& failure() const { return failure_; }
-  /// Whether it is retired, and not taken: `tick` will end it.
-  bool waits_to_be_taken() const { return phase_ == Phase::kRetired && due_ != TimePoint::max(); }
   /// This rank's answer in kAgree: ok, or the reason why it has no communicator.
   const Status& own_failure() const { return own_failure_; }
   /// When `over`: ok, or the error that this process can never use its device again.

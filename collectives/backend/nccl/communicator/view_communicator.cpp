@@ -91,11 +91,12 @@ void ViewCommunicator::use() {
   guessed_ = false;
 }
 
-bool ViewCommunicator::can_begin() const {
+bool ViewCommunicator::can_begin(const SharedDevice& device) const {
   {
     const MutexLock lock(mutex_);
     if (communicator_ || off_) return true;
   }
+  services_.communicators->end_retired_elsewhere(worker_, device, *services_.reaper);
   const Result<bool> over = services_.reaper->over();
   return !over.ok() || over.value();  // `begin` says what is wrong
 }

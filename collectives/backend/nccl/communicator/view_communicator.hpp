@@ -50,8 +50,9 @@ class ViewCommunicator {
   };
   Fit fit(const SharedDevice& device) const;
   /// Whether `begin` has nothing to wait for, or nothing to do: NCCL has released all earlier
-  /// communicators but for those that are retired, or this one was begun.
-  bool can_begin() const;
+  /// communicators but for those that are retired on `device`, or this one was begun. Others that
+  /// are retired end now.
+  bool can_begin(const SharedDevice& device) const;
   /// Begins to make the communicator, unless it was begun, or NCCL has not yet released an earlier
   /// one. kUnavailable: NCCL will never release that one.
   Status begin(std::shared_ptr<SharedDevice> device, Device how);

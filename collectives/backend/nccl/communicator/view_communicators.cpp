@@ -93,7 +93,7 @@ std::shared_ptr<Communicator> ViewCommunicators::take_retired(const std::string&
   if (found == retired_.end()) return nullptr;
   std::shared_ptr<Communicator> its = std::move(found->second.communicator);
   retired_.erase(found);
-  return its->take() ? its : nullptr;
+  return its->phase() == Phase::kRetired ? its : nullptr;
 }
 
 void ViewCommunicators::end_retired(CommunicatorReaper& reaper) {
