@@ -152,8 +152,8 @@ void resume(digits::Trainer& trainer, const std::string& checkpoint) {
   if (checkpoint.empty()) return;
   const auto options_without_effect = trainer.load_from(checkpoint);
   if (!options_without_effect) return;
-  std::fprintf(stderr, "goes on after step %lld of %s\n", static_cast<long long>(trainer.steps()),
-               checkpoint.c_str());
+  std::fprintf(stderr, "begins with step %lld of %s, or with the job's own if it runs\n",
+               static_cast<long long>(trainer.steps()), checkpoint.c_str());
   if (elastic::rank() != 0) return;
   for (const std::string& line : *options_without_effect) {
     std::fprintf(stderr, "warning: %s\n", line.c_str());

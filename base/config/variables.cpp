@@ -56,7 +56,7 @@ std::vector<Variable> backend_variables() {
        any_text(&Options::nccl_library, "a path"), "nccl"},
       {"ELASTIC_NCCL_MEANWHILE", "nccl_meanwhile", kUser,
        "How tensors on devices travel while NCCL is not ready. host: through host memory. wait: "
-       "they wait for NCCL.",
+       "they wait for NCCL, and go through host memory only where it fails.",
        choice(&Options::nccl_meanwhile, kNcclMeanwhiles), "nccl"},
       {"ELASTIC_NCCL_REGISTER", "nccl_register", kUser,
        "Whether the buckets of allreduces are registered with NCCL; then they do not overlap "
@@ -64,8 +64,8 @@ std::vector<Variable> backend_variables() {
        "interrupt collectives in registered memory over NVLink SHARP.",
        choice(&Options::nccl_register, kNcclRegisters), "nccl"},
       {"ELASTIC_NCCL_SHRINK", "nccl_shrink", kUser,
-       "How NCCL's communicator is made after a loss. auto: from the one before, if NCCL has "
-       "ncclCommShrink (2.27). off: anew.",
+       "How NCCL's communicator is made after a death or a removal. auto: from the one before, if "
+       "NCCL has ncclCommShrink (2.27). off: anew.",
        choice(&Options::nccl_shrink, kNcclShrinks), "nccl"},
       {"ELASTIC_NCCL_OVERLAP", "nccl_overlap", kUser,
        "Whether a bucket of tensors on a device begins while NCCL sums the one before. auto: if "

@@ -178,14 +178,14 @@ TEST_F(Restart, AfterAStopRepeatsNoStep) {
   }
   const auto restarted = train(2, {"--checkpoint", checkpoint()});
   ASSERT_FALSE(restarted.empty());
-  EXPECT_THAT(read_file(scratch_.path() / "output"), HasSubstr("goes on after step"));
+  EXPECT_THAT(read_file(scratch_.path() / "output"), HasSubstr("begins with step"));
   EXPECT_EQ(restarted.front()["parameter_hash"], undisturbed.front()["parameter_hash"]);
   EXPECT_EQ(restarted.front()["steps"], undisturbed.front()["steps"]);
 }
 
 TEST_F(Restart, GivesTheCheckpointOfRank0ToTheOthersAndToWhoJoins) {
   train_and_lose_everything(3);
-  const std::string output = train_with_the_file_at(0, "goes on after step");
+  const std::string output = train_with_the_file_at(0, "begins with step");
   const auto told = reports();
   EXPECT_EQ(told.size(), 3U) << output;
   expect_every_sample_once(told);
