@@ -75,6 +75,23 @@ class NcclEarlyTest : public NcclAllreduceFixture {
     position_ += all.size();
   }
 
+  /// Runs the first two. Each rank is told the second one in the first, after `asked(rank)`.
+  void run_two(Outcomes& all, const std::function<void(int rank)>& asked) {
+    on_all_ranks([&](int rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      backend(rank).expect([&, rank, at] {
+        asked(rank);
+        return coming_on(at, *all[1])();
+      });
+      for (std::size_t i = 0; i < 2; ++i) {
+        all[i]->statuses[at] =
+            backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
+        backend(rank).expect({});
+      }
+    });
+    position_ += 2;
+  }
+
   static Backend::Upcoming coming_on(std::size_t rank, Outcome& next) {
     return [rank, &next] {
       return Backend::Coming{next.tensors[rank]->call(kOp), next.payloads[rank].on_device()};
@@ -146,24 +163,17 @@ TEST_F(NcclEarlyTest, BeginsTheNextWhereNcclWaitsForARankThatHasEndedThePresentO
   auto all = begin_several(2);
   std::atomic<bool> asked{false};
   hold_streams([&] { return asked.load(); });
-  on_all_ranks([&](int rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    backend(rank).expect([&, rank, at] {
-      if (rank == 1) asked = true;
-      const auto mesh = meshes_[at].lock();
-      until([&] {
-        bool moved = false;
-        return rank == 1 || !mesh->progress(moved).ok() || mesh->link(1).received() == 2;
-      });
-      return coming_on(at, *all[1])();
-    });
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i]->statuses[at] =
-          backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
-      backend(rank).expect({});
+  run_two(all, [&](int rank) {
+    if (rank == 1) {
+      asked = true;
+      return;
     }
+    const auto mesh = meshes_[0].lock();
+    until([&] {
+      bool moved = false;
+      return !mesh->progress(moved).ok() || mesh->link(1).received() == 2;
+    });
   });
-  position_ += all.size();
   EXPECT_EQ(expect_all_right(all), 2);
   EXPECT_EQ(nccl_->counts().aborts, 0);
 }
@@ -174,19 +184,7 @@ TEST_F(NcclEarlyTest, IsTurnedOffOnOneRankForAll) {
   int made = 0;
   make_world(2, 8, [&](NcclServices& its) { its.overlaps = made++ != 1; });
   auto all = begin_several(2);
-  on_all_ranks([&](int rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    backend(rank).expect([&, rank] {
-      EXPECT_EQ(rank, 0) << "the other one is not asked";
-      return coming_on(at, *all[1])();
-    });
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i]->statuses[at] =
-          backend(rank).run(position_ + i, all[i]->tensors[at]->call(kOp), all[i]->payloads[at]);
-      backend(rank).expect({});
-    }
-  });
-  position_ += all.size();
+  run_two(all, [](int rank) { EXPECT_EQ(rank, 0) << "the other one is not asked"; });
   EXPECT_EQ(expect_all_right(all), 2);
 }
 

@@ -44,10 +44,28 @@ class NcclShrinkTest : public NcclAllreduceFixture {
     expect_ok(its.reaper->wait());
     services_.erase(services_.begin() + at);
   }
+  /// Ends a view of three, and the last one dies. `rank` is in a collective, and its abort waits
+  /// for the others, as NCCL's may: `releaser_` ends that when all have begun theirs.
+  void end_with_one_in_nccl(int rank) {
+    nccl_->script(rank, {.abort_waits = true});
+    const NcclServices& its = services_[static_cast<std::size_t>(rank)];
+    {
+      const auto shared = its.communicators->of("", {7, rank, 3}, its);
+      const ViewCommunicator::Use use(*shared);
+      for (auto& each : backends_) each->abort();
+    }
+    lose(2);
+    releaser_ = std::thread([this] {
+      until([this] { return nccl_->counts().aborts == 3; });
+      nccl_->release();
+    });
+  }
   void expect_made(int inits, int shrinks) const {
     EXPECT_EQ(nccl_->counts().inits, inits);
     EXPECT_EQ(nccl_->counts().shrinks, shrinks);
   }
+
+  std::thread releaser_;
 };
 
 class NcclShrinkWithoutTest : public NcclShrinkTest, public ::testing::WithParamInterface<int> {};
@@ -231,45 +249,24 @@ TEST_F(NcclShrinkTest, AbortsACommunicatorThatIsInUse) {
   expect_made(5, 0);
 }
 
-/// Rank 0 was in a collective, and its abort waits for the others, as NCCL's may. Rank 1 was not.
 TEST_F(NcclShrinkTest, KeepsNoCommunicatorForWhichTheAbortOfAnotherRankWaits) {
   begin_with(3);
-  nccl_->script(0, {.abort_waits = true});
-  {
-    const auto shared = services_[0].communicators->of("", {7, 0, 3}, services_[0]);
-    const ViewCommunicator::Use use(*shared);
-    for (auto& each : backends_) each->abort();
-  }
-  lose(2);
-  std::thread releaser([&] {
-    until([&] { return nccl_->counts().aborts == 3; });
-    nccl_->release();
-  });
+  end_with_one_in_nccl(0);
   view(2, 8);
   EXPECT_TRUE(allreduce());
-  releaser.join();
+  releaser_.join();
   expect_made(3 + 2, 0);
 }
 
-/// As above, but rank 0 has begun the next communicator when rank 1 finds that it cannot.
+/// Rank 0 has begun the next communicator when rank 1 finds that it cannot.
 TEST_F(NcclShrinkTest, DropsACommunicatorWithAParentForWhichTheAbortOfAnotherRankWaits) {
   begin_with(3);
-  nccl_->script(1, {.abort_waits = true});
-  {
-    const auto shared = services_[1].communicators->of("", {7, 1, 3}, services_[1]);
-    const ViewCommunicator::Use use(*shared);
-    for (auto& each : backends_) each->abort();
-  }
-  lose(2);
-  std::thread releaser([&] {
-    until([&] { return nccl_->counts().aborts == 3; });
-    nccl_->release();
-  });
+  end_with_one_in_nccl(1);
   view(2, 8);
   const auto shared = services_[0].communicators->of("", {8, 0, 2}, services_[0]);
   expect_ok(shared->begin(services_[0].devices->open(0).value(), ViewCommunicator::Device::kKnown));
   EXPECT_TRUE(allreduce());
-  releaser.join();
+  releaser_.join();
   expect_made(3 + 2, 0);
 }
 
