@@ -235,8 +235,11 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
       if (over_ || !established_ || connection != connection_) co_return;
       if (error) continue;
       connection->send(options_.heartbeat());
-      // After a stall one heartbeat is enough.
-      heartbeat_.expires_at(std::max(heartbeat_.expiry() + period_, Clock::now()));
+      // After a stall one heartbeat is enough, and the next one comes when the messages of that
+      // time have been read.
+      const TimePoint next = heartbeat_.expiry() + period_;
+      const TimePoint now = Clock::now();
+      heartbeat_.expires_at(next > now ? next : now + period_);
     }
   }
 

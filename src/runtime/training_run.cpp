@@ -16,6 +16,9 @@ namespace elastic::runtime {
 
 namespace {
 
+/// How long a worker that the job has gone on without waits for the server to say so.
+constexpr Milliseconds kNewsOfEnd{5000};
+
 /// Waits for other workers, which may wait for this one. An exception in `wait`, which is that of
 /// an InterruptCheck, makes this worker leave.
 template <typename Wait>
@@ -61,6 +64,10 @@ class StepBoundary : public training::Boundary {
   void check_membership() override {
     detail::require_process(process_);
     raise_if(control_.check_membership());
+  }
+  void await_end() override {
+    detail::require_process(process_);
+    raise_if(control_.wait_until_ended(kNewsOfEnd));
   }
 
  private:

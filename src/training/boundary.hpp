@@ -25,6 +25,10 @@ class Boundary {
 
   /// Throws kEvicted and the like if the server is known to have given this worker up.
   virtual void check_membership() {}
+
+  /// For a worker that has found that the job went on without it: throws what the server says of
+  /// that, and returns if it says nothing within a few seconds.
+  virtual void await_end() {}
 };
 
 /// Connects `State::commit` to `boundary` until destroyed. While attached, nothing can be added.

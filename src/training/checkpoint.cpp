@@ -21,6 +21,7 @@
 #include "base/public_code.hpp"
 #include "base/replacement_file.hpp"
 #include "base/unique_fd.hpp"
+#include "training/boundary.hpp"
 #include "training/bytes.hpp"
 #include "training/state_entries.hpp"
 #include "training/state_image.hpp"
@@ -279,8 +280,9 @@ Preamble preamble_of(const std::string& path) {
 /// `origin`: of the checkpoint that the job began with. A job replaces that one, and older ones.
 /// The generation of a job that went back to an older checkpoint grows with its view changes, and
 /// says nothing about the states that the job has left behind.
+/// `boundary`: of the run that this worker is in, or null.
 void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine,
-                               const Preamble& origin) {
+                               const Preamble& origin, Boundary* boundary) {
   const Preamble present = preamble_of(path);
   if (!same_training(mine.training, present.training)) return;
   const bool of_my_branch = mine.training == present.training;
@@ -289,6 +291,10 @@ void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine,
   // have more of them than a longer one; commits only grow with the training.
   const bool from_there = !is_older(origin, present) && origin.commits >= present.commits;
   if (of_my_branch ? !older : from_there) return;
+  // The members of a later view replaced it, and the news of that view is on its way to this
+  // worker.
+  const bool of_later_view = of_my_branch && present.generation > mine.generation;
+  if (of_later_view && boundary != nullptr) boundary->await_end();
   const auto text = [](const Preamble& of) {
     return std::to_string(of.commits) + " commits in generation " + std::to_string(of.generation);
   };
@@ -327,7 +333,7 @@ void save_checkpoint(const State& state, const std::string& path) {
   Preamble origin;
   origin.generation = entries.generations_before;
   origin.commits = entries.commits_before;
-  refuse_to_replace_a_newer(path, preamble, origin);
+  refuse_to_replace_a_newer(path, preamble, origin, entries.boundary);
   PiecewiseHash hash;
   const auto write = [&](std::span<const std::byte> bytes) {
     hash.add(bytes);
@@ -339,7 +345,10 @@ void save_checkpoint(const State& state, const std::string& path) {
   for (const auto& entry : large) write(entry);
   const std::uint64_t value = hash.value();
   write(std::as_bytes(std::span(&value, 1)));
-  throw_if(file.value().commit());
+  const Status replaced = file.value().commit();
+  if (replaced.ok()) return;
+  refuse_to_replace_a_newer(path, preamble, origin, entries.boundary);  // another wrote meanwhile
+  throw_if(replaced);
 }
 
 bool load_checkpoint(State& state, const std::string& path) {

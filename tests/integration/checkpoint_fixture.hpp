@@ -35,8 +35,15 @@ struct View {
     void check_membership() override {
       if (given_up) throw Error(ErrorCode::kEvicted, "the job went on without this worker");
     }
+    void await_end() override {
+      ++waits;
+      given_up = news_comes;
+      check_membership();
+    }
     std::uint64_t number;
     bool given_up = false;
+    bool news_comes = true;  // to `await_end`
+    int waits = 0;
   };
   std::unique_ptr<Boundary> boundary;
 };

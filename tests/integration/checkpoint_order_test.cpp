@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -128,6 +129,32 @@ TEST_F(Checkpoint, IsNotSavedByAWorkerThatWasGivenUp) {
   view.boundary->given_up = true;
   EXPECT_EQ(error_of([&] { worker.state.save_to(path()); }).code(), ErrorCode::kEvicted);
   EXPECT_EQ(read_file(path()), before);
+}
+
+/// The file of a later view may be there before the news of that view.
+TEST_F(Checkpoint, IsNotSavedByAWorkerThatWillHearThatItWasGivenUp) {
+  Worker goes_on;
+  goes_on.train(1, 1);
+  const training::Image both = goes_on.image();
+  goes_on.train(2, 2);
+  goes_on.train(3, 2);
+  goes_on.state.save_to(path());
+  const std::string newer = read_file(path());
+  const auto save_in_generation = [&](std::uint64_t generation, bool news_comes) {
+    Worker given_up;
+    EXPECT_TRUE(training::restore_all_but_large(given_up.state, both).ok());
+    const View view(generation);
+    view.boundary->news_comes = news_comes;
+    const training::Attachment attachment(given_up.state, *view.boundary);
+    given_up.state.commit();
+    const ErrorCode code = error_of([&] { given_up.state.save_to(path()); }).code();
+    return std::pair(code, view.boundary->waits);
+  };
+  EXPECT_EQ(save_in_generation(1, true), std::pair(ErrorCode::kEvicted, 1));
+  EXPECT_EQ(save_in_generation(1, false), std::pair(ErrorCode::kUnavailable, 1));
+  EXPECT_EQ(save_in_generation(2, true), std::pair(ErrorCode::kUnavailable, 0))
+      << "a worker that is a step behind is still a member";
+  EXPECT_EQ(read_file(path()), newer);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST_P(NcclMoveTest, KeepsAResultThatOthersMayCountOn) {
   EXPECT_FALSE(outcome->payloads[2].own_block_complete());
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
-    EXPECT_TRUE(outcome->payloads[rank].own_block_complete());
+    ASSERT_TRUE(outcome->payloads[rank].own_block_complete());
     outcome->tensors[rank]->expect_intact_input();
     expect_ok(outcome->tensors[rank]->take(outcome->payloads[rank]));
     outcome->tensors[rank]->expect_right(outcome->payloads[rank]);

@@ -52,11 +52,11 @@ Result<bool> NcclBackend::perform(LaneOperation& operation, Part& part, Payload&
     });
   }
   if (!own.ok()) {
+    // If `abort` ended it, NCCL has not failed: the view is to change.
+    if (links.ok()) links = view_.mesh->progress_and_check_peers();
     if (links.ok()) verdict.say_failed();
     const Status why = links.ok() ? own : lost(links);
     if (Status stopped = stop(part, why, &verdict); !stopped.ok()) return stopped;
-    // If `abort` ended it, the view is to change, and there is no verdict to exchange.
-    if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
   if (!links.ok()) return links;
   // NCCL connects the ranks when it first needs to. Then it takes the next operation only when it
