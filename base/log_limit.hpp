@@ -9,7 +9,8 @@
 
 namespace elastic {
 
-/// How many log lines unauthenticated peers can cause: some at once, then one per second. Pure.
+/// How many log lines others can cause, such as unauthenticated peers: some at once, then one per
+/// second. Pure.
 /// Belongs to one thread.
 class LogLimit {
  public:

@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
+#include "base/descriptor_limit.hpp"
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
@@ -103,11 +104,13 @@ Status raise_limit(const LaunchOptions& options, const rendezvous::ServerOptions
   constexpr std::size_t kForEachWorker = 3;
   constexpr std::size_t kLeastOthers = 15;
   const bool starts_all = !options.hosts.given() && options.job_np == options.np;
-  const std::size_t limit =
-      rendezvous::raise_connection_limit(server, starts_all ? kForEachWorker : 1);
+  const std::size_t limit = raise_descriptor_limit();
   const std::size_t least =
       starts_all ? kForEachWorker * static_cast<std::size_t>(options.np) + kLeastOthers : 0;
-  if (least <= limit) return {};
+  if (least <= limit) {
+    rendezvous::raise_connection_limit(server, starts_all ? kForEachWorker : 1);
+    return {};
+  }
   return Status(
       Code::kUnavailable,
       fmt::format("{} workers need {} descriptors at least, and this process may have {}: "

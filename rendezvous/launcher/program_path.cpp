@@ -16,7 +16,11 @@ Status check_executable(const std::string& path) {
   if (::stat(path.c_str(), &info) != 0) {
     return Status(Code::kInvalidArgument, path + ": " + std::strerror(errno));
   }
-  if (!S_ISREG(info.st_mode)) return Status(Code::kInvalidArgument, path + ": not a program");
+  if (!S_ISREG(info.st_mode)) {
+    const bool folder = S_ISDIR(info.st_mode);
+    return Status(Code::kInvalidArgument,
+                  path + (folder ? ": is a folder, and no program" : ": is no program"));
+  }
   if (::access(path.c_str(), X_OK) != 0) {
     return Status(Code::kInvalidArgument, path + ": not executable (chmod +x it?)");
   }

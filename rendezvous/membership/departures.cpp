@@ -63,7 +63,8 @@ void Membership::State::depart(const std::string& incarnation, Departure how,
     if (leaver != workers_.end()) {
       note_departed(leaver->second, how == Departure::kEvicted ? "evicted" : "lost");
       if (how == Departure::kEvicted) {
-        out_.evicted.push_back({leaver->second.registration.label, what});
+        const auto& registration = leaver->second.registration;
+        out_.evicted.push_back({describe(incarnation), registration.pid, registration.label, what});
       }
     }
   }

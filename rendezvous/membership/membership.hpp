@@ -136,6 +136,8 @@ using Action =
 struct Decision {
   /// A member that was given up.
   struct Eviction {
+    std::string name;  ///< with its rank, for a person
+    std::int64_t pid = 0;
     std::string label;
     std::string why;
   };

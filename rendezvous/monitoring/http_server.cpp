@@ -26,6 +26,7 @@
 #include "base/unauthenticated_connections.hpp"
 #include "rendezvous/monitoring/http_answer.hpp"
 #include "rendezvous/protocol/connection.hpp"
+#include "rendezvous/protocol/listening.hpp"
 
 namespace elastic::monitoring {
 namespace asio = boost::asio;
@@ -90,19 +91,10 @@ class HttpServer::Impl : public std::enable_shared_from_this<Impl> {
   Status listen() {
     const Result<tcp::endpoint> wanted = endpoint_of(options_.address);
     if (!wanted.ok()) return wanted.status();
-    Error error;
-    open_socket(acceptor_, wanted.value().protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(wanted.value(), error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    tcp::endpoint bound;
-    if (!error) bound = acceptor_.local_endpoint(error);
-    if (!error) acceptor_.native_non_blocking(true, error);
-    if (error) {
-      return Status(Code::kUnavailable, "--http " + options_.address + ": " + error.message());
-    }
-    address_ = rendezvous::to_string(bound);
-    at_loopback_ = bound.address().is_loopback();
+    const auto bound = rendezvous::listen_at(acceptor_, wanted.value());
+    if (!bound.ok()) return Status(bound.status().code(), "--http: " + bound.status().message());
+    address_ = rendezvous::to_string(bound.value());
+    at_loopback_ = bound.value().address().is_loopback();
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
     return {};

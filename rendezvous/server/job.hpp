@@ -15,6 +15,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/log_limit.hpp"
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/event_log.hpp"
@@ -160,6 +161,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::set<std::string> refused_labels_;
   /// By label: workers that were given up in silence, and whose processes may not have ended yet.
   std::map<std::string, EndWorker> silent_;
+  LogLimit logged_evictions_;
   std::uint64_t noted_generation_ = 0;   ///< of the latest view in the event log and the history
   std::deque<Action> actions_;           ///< decided and not carried out
   std::string reason_;                   ///< of these actions

@@ -49,7 +49,11 @@ Status cannot_open(const std::string& path, const std::string& why) {
 Result<Place> find_place(const std::string& wanted) {
   // Made first: a link may lead to a file that is not there yet.
   const UniqueFd file(::open(wanted.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, kMode));
-  if (!file) return cannot_open(wanted, std::strerror(errno));
+  if (!file) {
+    const int why = errno;
+    return cannot_open(
+        wanted, std::string(std::strerror(why)) + (why == ENOENT ? "; make its folder first" : ""));
+  }
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(wanted, error);
   if (error) return cannot_open(wanted, error.message());

@@ -18,7 +18,9 @@ namespace elastic::rendezvous {
 namespace {
 
 Status cannot_write(const std::string& path) {
-  return Status(Code::kUnavailable, "cannot write " + path + ": " + std::strerror(errno));
+  const int why = errno;
+  return Status(Code::kUnavailable, "cannot write " + path + ": " + std::strerror(why) +
+                                        (why == ENOENT ? "; make its folder first" : ""));
 }
 
 bool write_text(int fd, const std::string& text) {
@@ -55,7 +57,7 @@ Status write_port_file(const std::string& path, const std::string& address) {
   const std::string fresh = path + "." + random_id() + ".new";
   const UniqueFd file(
       ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!file) return cannot_write(fresh);
+  if (!file) return cannot_write(path);
   if (!write_text(file.get(), content.dump() + "\n") ||
       ::rename(fresh.c_str(), path.c_str()) != 0) {
     const Status failed = cannot_write(path);

@@ -24,6 +24,7 @@
 #include "base/unique_fd.hpp"
 #include "rendezvous/monitoring/http_server.hpp"
 #include "rendezvous/protocol/connection.hpp"
+#include "rendezvous/protocol/listening.hpp"
 #include "rendezvous/server/job.hpp"
 
 namespace elastic::rendezvous {
@@ -148,24 +149,10 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       return Status(Code::kInvalidArgument,
                     "cannot bind to '" + options_.bind + "': it is not an IPv4 or IPv6 address");
     }
-    const tcp::endpoint wanted(host, options_.port);
-    open_socket(acceptor_, wanted.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(wanted, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    tcp::endpoint bound;
-    if (!error) bound = acceptor_.local_endpoint(error);
-    if (!error) acceptor_.native_non_blocking(true, error);
-    if (error) {
-      const bool taken = error == asio::error::address_in_use;
-      return Status(Code::kUnavailable,
-                    "cannot listen on " + to_string(wanted) + ": " + error.message() +
-                        (taken ? "; end the program that has the port, choose another port, or "
-                                 "port 0 for any that is free"
-                               : ""));
-    }
+    const auto bound = listen_at(acceptor_, {host, options_.port});
+    if (!bound.ok()) return bound.status();
     defer_accept(acceptor_.native_handle());
-    address_ = to_string(bound);
+    address_ = to_string(bound.value());
     return {};
   }
 

@@ -209,6 +209,7 @@ void Control::on_message(const rendezvous::Message& message) {
 }
 
 void Control::on_welcome(const rendezvous::Welcome& welcome) {
+  if (std::exchange(without_server_, false)) log::warn("the rendezvous server is back");
   status_.on_welcome(welcome);
   join_request_.on_welcome(welcome);
   participation_.on_welcome();
@@ -219,6 +220,7 @@ void Control::on_failure(const Status& failure) {
   if (failure.code() == Code::kPeerLost) {
     // Collectives do not need the server; the client comes back by itself.
     log::warn("lost the rendezvous server: {}", failure.message());
+    without_server_ = true;
     status_.on_disconnected();
     return participation_.on_disconnected();
   }

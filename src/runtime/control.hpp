@@ -143,6 +143,7 @@ class Control {
   JoinRequest join_request_;
   const TimePoint began_ = Clock::now();
   TimePoint figures_due_{};  // when the next heartbeat has figures
+  bool without_server_ = false;
 
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::thread thread_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fault/effort.hpp"
@@ -63,6 +64,7 @@ TEST_P(ServerRestart, ResumesWhatRuns) {
   job.restart_server();
   ASSERT_TRUE(FaultJob::await_steps(all, 50)) << job.text();
   expect_recovery(job, {});
+  EXPECT_THAT(job.text(), ::testing::HasSubstr("warning: the rendezvous server is back"));
 }
 
 TEST_P(ServerRestart, ResumesAViewChange) {

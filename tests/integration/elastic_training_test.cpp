@@ -105,6 +105,8 @@ TEST(ElasticTraining, WorkerThatWasGivenUpWhileItWasStoppedIsNotKilledAndComesBa
   ::kill(stopped, SIGSTOP);
   ASSERT_TRUE(has_members("2")) << job.output();
   EXPECT_EQ(::kill(stopped, 0), 0) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("(rank 1), process " + std::to_string(stopped) +
+                                      ", was given up: no heartbeat for "));
   ::kill(stopped, SIGCONT);
   ASSERT_TRUE(has_members("3")) << job.output();
   EXPECT_EQ(job.finish(), 0) << job.output();

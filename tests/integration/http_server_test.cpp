@@ -146,7 +146,11 @@ TEST_F(HttpServerTest, SaysWhatIsWrongWithAnAddress) {
     EXPECT_THAT(listen_error(address), HasSubstr("give an IPv4 or IPv6 address and a port"));
   }
   start();
-  EXPECT_THAT(listen_error(address_), HasSubstr("--http " + address_ + ": Address already in use"));
+  EXPECT_THAT(listen_error(address_),
+              AllOf(HasSubstr("--http: cannot listen on " + address_ + ": Address already in use"),
+                    HasSubstr("choose another port")));
+  EXPECT_THAT(listen_error("192.0.2.1:0"),
+              AllOf(HasSubstr("Cannot assign requested address"), HasSubstr("of this machine")));
 }
 
 }  // namespace

@@ -212,6 +212,7 @@ TEST_F(LauncherTest, StartsNoJobForWhichItHasTooFewDescriptors) {
   EXPECT_EQ(job.wait(kTimeLimit), 1);
   EXPECT_THAT(job.output(), HasSubstr("17 workers need 66 descriptors at least, and this process "
                                       "may have 64: raise the hard limit (ulimit -Hn)"));
+  EXPECT_THAT(job.output(), Not(HasSubstr("and needs"))) << "two numbers for one limit";
 }
 
 TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
@@ -220,6 +221,8 @@ TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
   EXPECT_EQ(run({"-np", "1", file("text")}), 1);
   EXPECT_THAT(output_, HasSubstr("could not be started"));
   EXPECT_THAT(output_, HasSubstr("Exec format error"));
+  EXPECT_EQ(run({"-np", "1", scratch_.path().string()}), 2);
+  EXPECT_THAT(output_, HasSubstr(scratch_.path().string() + ": is a folder, and no program"));
 }
 
 TEST_F(LauncherTest, LeavesNoProcessBehindOnSigterm) {
