@@ -4,7 +4,9 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 namespace elastic {
@@ -13,14 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where this code lies. A program is asked for by itself: what it was called as need not be a
-/// path.
+/// Where this code lies. A program's name for the linker is what it was called as, which need not
+/// be a path, and may be that of another file in the working folder.
 fs::path own_file() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&modules_built), &info) == 0) return program;
-  const fs::path file = fs::canonical(info.dli_fname, ignored);
+  void* loaded = nullptr;
+  const void* const here = reinterpret_cast<const void*>(&modules_built);
+  if (::dladdr1(here, &info, &loaded, RTLD_DL_LINKMAP) == 0) return program;
+  const std::string_view library = static_cast<const link_map*>(loaded)->l_name;
+  const fs::path file = library.empty() ? fs::path() : fs::canonical(library, ignored);
   return file.empty() ? program : file;
 }
 

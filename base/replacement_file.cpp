@@ -174,16 +174,18 @@ Status ReplacementFile::lock_folder() const {
   return {};
 }
 
-Status ReplacementFile::commit() {
+Status ReplacementFile::commit(const std::function<bool()>& goes_before) {
   if (::fsync(file_.get()) != 0) return failure("write", path_);
   if (Status locked = lock_folder(); !locked.ok()) return locked;
-  const Status placed = place();
+  const Status placed = place(goes_before);
   ::flock(folder_.get(), LOCK_UN);
   return placed;
 }
 
-Status ReplacementFile::place() {
-  if (const auto now = present(); now && !(old_ && is_same(*old_, *now))) {
+Status ReplacementFile::place(const std::function<bool()>& goes_before) {
+  const auto now = present();
+  const bool is_another = now && !(old_ && is_same(*old_, *now));
+  if (is_another && !(goes_before && goes_before())) {
     return Status(Code::kUnavailable,
                   path_ + " was replaced by another writer while this one wrote; that file stays");
   }

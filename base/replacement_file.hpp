@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,11 +31,12 @@ class ReplacementFile {
 
   Status write(std::span<const std::byte> bytes);
   /// Makes the new file durable and replaces the old one. After a failure nothing was replaced,
-  /// unless the message says otherwise. Fails if another process has replaced the file since
-  /// `create`: a writer that stalled does not undo a later write. On disks with locks, a lock
-  /// (flock) on the folder makes this check and the replacement one step; the kernel releases the
-  /// lock of a process that dies. Fails if another process holds the lock for seconds.
-  Status commit();
+  /// unless the message says otherwise. If another process has replaced the file since `create`, it
+  /// fails unless `goes_before` says that this file goes before that one: a writer that stalled
+  /// does not undo a later write. On disks with locks, a lock (flock) on the folder makes this
+  /// check and the replacement one step; the kernel releases the lock of a process that dies. Fails
+  /// if another process holds the lock for seconds.
+  Status commit(const std::function<bool()>& goes_before = {});
 
  private:
   ReplacementFile(std::string path, UniqueFd folder, std::string name);
@@ -44,7 +46,7 @@ class ReplacementFile {
   /// The status of the file to replace; nothing if there is none.
   std::optional<struct stat> present() const;
   Status lock_folder() const;
-  Status place();
+  Status place(const std::function<bool()>& goes_before);
 
   std::string path_;
   UniqueFd folder_;

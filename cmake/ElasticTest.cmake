@@ -81,3 +81,16 @@ function(elastic_test)
                        PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
                                   PROCESSORS ${processors})
 endfunction()
+
+# elastic_test_of_program(NAME <name> PROGRAM <test program> FILTER <tests> LABEL <label> ENVIRONMENT <NAME=value>):
+# tests of a program that has tests of its own, once more in another environment. Not where that program is not in the
+# share.
+function(elastic_test_of_program)
+  cmake_parse_arguments(arg "" "NAME;PROGRAM;FILTER;LABEL;ENVIRONMENT" "" ${ARGN})
+  get_target_property(is_left_out ${arg_PROGRAM} EXCLUDE_FROM_ALL)
+  if(is_left_out)
+    return()
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${arg_PROGRAM} --gtest_filter=${arg_FILTER})
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 60 ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()

@@ -332,7 +332,22 @@ TimePoint Membership::State::report_due(const std::string& member) const {
       is_cut_off()) {
     return TimePoint::max();
   }
-  return std::max(round_->started, found->second.back_at) + report_window() + liveness_.slack(now_);
+  const TimePoint due =
+      std::max(round_->started, found->second.back_at) + report_window() + liveness_.slack(now_);
+  const bool is_borne = due <= now_ && has_last_state(member) && !liveness_.answers(member, now_);
+  return is_borne ? std::max(due, liveness_.borne_until(member)) : due;
+}
+
+/// Without it the job's state would be lost: of the other members that have it, none answers.
+bool Membership::State::has_last_state(const std::string& incarnation) const {
+  if (!is_member(incarnation)) return false;
+  const auto has_state = [this](const Member& member) { return progress_of(member).synced; };
+  if (!has_state(view_.members[rank_of(incarnation)])) return false;
+  return std::ranges::none_of(view_.members, [&](const Member& other) {
+    return other.incarnation != incarnation && workers_.contains(other.incarnation) &&
+           !is_absent(other.incarnation) && liveness_.answers(other.incarnation, now_) &&
+           has_state(other);
+  });
 }
 
 /// Enforces the deadlines other than those of heartbeats: of absences, reports, the farewell and

@@ -111,6 +111,17 @@ TimePoint Liveness::heard_at(const std::string& incarnation) const {
   return found == signs_.end() ? TimePoint::min() : found->second.spoke;
 }
 
+bool Liveness::answers(const std::string& incarnation, TimePoint now) const {
+  const auto found = signs_.find(incarnation);
+  return found != signs_.end() && now - found->second.heard < limit(now) / 2;
+}
+
+TimePoint Liveness::borne_until(const std::string& incarnation) const {
+  const auto found = signs_.find(incarnation);
+  if (found == signs_.end()) return TimePoint::min();
+  return found->second.spoke + kLongestSilenceOfAll * evict_after_;
+}
+
 Duration Liveness::age(const std::string& incarnation, TimePoint now) const {
   const auto found = signs_.find(incarnation);
   return found == signs_.end() ? Duration(0) : now - found->second.heard;

@@ -17,7 +17,8 @@ namespace elastic::rendezvous {
 ///
 /// If every member has been silent for half of the limit, the server takes itself to be the cause,
 /// and gives up no member, for at most 120 times `evict_after`. Once it hears one of them, or a new
-/// one, the time of all members starts again. The lateness of that one member is known; the others
+/// one, the time of all members starts again. A single member without which the job's state would
+/// be lost is borne as long (`borne_until`). The lateness of that one member is known; the others
 /// may be later still, because TCP retransmits at growing intervals.
 ///
 /// Cost: a message of a member is noted in constant time; the rest takes a look at every member.
@@ -48,6 +49,12 @@ class Liveness {
   bool all_silent(TimePoint now) const { return !signs_.empty() && now - newest_ >= limit(now); }
   /// The time of the member's own last message; TimePoint::min() where it is not watched.
   TimePoint heard_at(const std::string& incarnation) const;
+
+  /// Whether its own last message, or the latest time from which silence counts, is no older than
+  /// half of the silence that is allowed.
+  bool answers(const std::string& incarnation, TimePoint now) const;
+  /// When a member that is needed is given up if it stays silent: as late as if all were silent.
+  TimePoint borne_until(const std::string& incarnation) const;
 
   /// The silence that is allowed beyond `evict_after`.
   Duration slack(TimePoint now) const;

@@ -286,6 +286,10 @@ void Membership::State::on(const Tick& /*event*/) {
       liveness_.lived(silent.incarnation, now_);  // not known, but its silence proves nothing
       continue;
     }
+    if (has_last_state(silent.incarnation) && now_ < liveness_.borne_until(silent.incarnation)) {
+      liveness_.lived(silent.incarnation, now_);
+      continue;
+    }
     evict_silent(silent.incarnation,
                  "no heartbeat for " + std::to_string(silent.silence.count()) + " ms");
   }

@@ -31,10 +31,9 @@ void Membership::State::look_for_stalls() {
   const Stalls::Limits limits = stall_limits();
   const Stalls::Verdict verdict = stalls_.look(heartbeats, limits, now_);
   for (const std::string& text : verdict.warnings) warn(text);
-  if (!verdict.warnings.empty()) {
-    awaited_commit_.reset();  // the stall explains the delay
-    dump(verdict.warnings.front());
-  }
+  if (!verdict.warnings.empty()) awaited_commit_.reset();  // the stall explains the delay
+  // Not at its end: that would replace what its members wrote of it.
+  if (!verdict.stall.empty()) dump(verdict.stall);
   if (!verdict.failure.empty()) return fail_stalled(verdict.failure);
   look_for_missing_commits(limits.warning);
 }

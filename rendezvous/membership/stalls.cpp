@@ -115,7 +115,8 @@ Stalls::Verdict Stalls::look(const Members& members, const Limits& limits, TimeP
   };
   if (limits.warning.count() > 0 &&
       lane.lasted >= std::max<Duration>(lane.next_warning, limits.warning)) {
-    verdict.warnings.push_back(text(lane));
+    verdict.stall = text(lane);
+    verdict.warnings.push_back(verdict.stall);
     lane.warned = true;
     lane.next_warning = 2 * lane.lasted;
   }

@@ -29,6 +29,7 @@ class Stalls {
   };
   struct Verdict {
     std::vector<std::string> warnings;  ///< for the log of every member
+    std::string stall;                  ///< the one of a stall that lasts; empty: there is none
     std::string failure;                ///< why the job is to end; empty: it is not
   };
 

@@ -242,6 +242,7 @@ class Membership::State {
   void note_departed(const Worker& worker, const char* how);
   static std::string how_it_left(const Worker& worker);
   TimePoint report_due(const std::string& member) const;
+  bool has_last_state(const std::string& incarnation) const;
 
   // early_leavers.cpp
   void note_finished(const std::string& incarnation);

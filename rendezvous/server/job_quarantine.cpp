@@ -52,10 +52,7 @@ void Job::count_evictions(const Decision& decision) {
   if (decision.evicted.empty()) return;
   for (const auto& [name, pid, label, why] : decision.evicted) {
     if (const auto note = logged_evictions_.admit(Clock::now())) {
-      log::warn(
-          "job {}: {}, process {}, {}; the others go on, and inside elastic::run it joins again "
-          "when it can{}",
-          name_, name, pid, why, *note);
+      log::warn("job {}: {}, process {}, {}{}", name_, name, pid, why, *note);
     }
     const auto slot = parse_slot_label(label);
     const std::string host = slot ? launchers_.host_of(slot->launcher) : "";

@@ -66,10 +66,22 @@ void Context::Impl::leave_at_once() {
   timeline_.stop();
 }
 
+/// A worker that stands still before it has joined is given up as well, and tries again.
 void Context::Impl::become(runtime::Identity identity) {
-  sessions_.push_back(std::make_unique<runtime::WorkerSession>(
-      std::move(identity), options_, backends_, step_clock_, arena_, timeline_));
-  present_.store(sessions_.back().get());
+  constexpr int kAttempts = 5;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      sessions_.push_back(std::make_unique<runtime::WorkerSession>(identity, options_, backends_,
+                                                                   step_clock_, arena_, timeline_));
+      present_.store(sessions_.back().get());
+      return;
+    } catch (const Error& error) {
+      const bool is_out = error.code() == ErrorCode::kEvicted;
+      if (!is_out || !options_.rejoin || attempt == kAttempts) throw;
+      log::warn("joins again: {}", error.what());
+    }
+    runtime::draw_incarnation(identity);
+  }
 }
 
 void Context::Impl::shutdown() {

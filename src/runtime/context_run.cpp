@@ -89,7 +89,7 @@ RunOutcome Context::Impl::train(State& state, const std::function<void()>& body)
         rejoin();
       } catch (const runtime::MustLeave& leave) {
         log::warn("does not join again: {}", leave.what());
-        return leave.outcome;
+        return leave.outcome == RunOutcome::kStopped ? RunOutcome::kLeftOut : leave.outcome;
       }
     }
   }

@@ -100,6 +100,8 @@ class StepBoundary : public training::Boundary {
 /// The layout of the state and the options that a worker must share with the job.
 Layout layout_with_options(const State& state, const Options& options) {
   Layout result{
+      option_entry("backend", options.backend),
+      option_entry("algorithm", std::string(name_in(kAlgorithms, options.algorithm))),
       option_entry("compare_steps", std::to_string(options.compare_steps)),
       option_entry("non_finite", std::string(name_in(kNonFinites, options.non_finite))),
       option_entry("compression", options.compression),

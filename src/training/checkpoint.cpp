@@ -277,33 +277,45 @@ Preamble preamble_of(const std::string& path) {
   return says ? preamble : Preamble{};
 }
 
-/// `origin`: of the checkpoint that the job began with. A job replaces that one, and older ones.
-/// The generation of a job that went back to an older checkpoint grows with its view changes, and
-/// says nothing about the states that the job has left behind.
-/// `boundary`: of the run that this worker is in, or null.
-void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine,
-                               const Preamble& origin, Boundary* boundary) {
-  const Preamble present = preamble_of(path);
-  if (!same_training(mine.training, present.training)) return;
-  const bool of_my_branch = mine.training == present.training;
-  const bool older = is_older(mine, present);
-  // Each job that loads a checkpoint adds its generations, so that a branch of many short jobs may
-  // have more of them than a longer one; commits only grow with the training.
-  const bool from_there = !is_older(origin, present) && origin.commits >= present.commits;
-  if (of_my_branch ? !older : from_there) return;
-  // The members of a later view replaced it, and the news of that view is on its way to this
-  // worker.
-  const bool of_later_view = of_my_branch && present.generation > mine.generation;
-  if (of_later_view && boundary != nullptr) boundary->await_end();
+/// The file in a checkpoint's place, and the state that is to replace it.
+struct Replacement {
+  Preamble present;
+  Preamble mine;
+  Preamble origin;  ///< of the checkpoint that the job began with
+
+  bool is_of_same_training() const { return same_training(mine.training, present.training); }
+  bool is_of_my_branch() const { return mine.training == present.training; }
+  bool is_newer() const { return is_older(mine, present); }
+
+  /// Whether the file stays. A job replaces the one that it began with, and older ones. The
+  /// generation of a job that went back to an older checkpoint grows with its view changes, and
+  /// says nothing about the states that the job has left behind.
+  bool is_refused() const {
+    if (!is_of_same_training()) return false;
+    if (is_of_my_branch()) return is_newer();
+    // Each job that loads a checkpoint adds its generations, so that a branch of many short jobs
+    // may have more of them than a longer one; commits only grow with the training.
+    return is_older(origin, present) || origin.commits < present.commits;
+  }
+};
+
+/// Throws that the file stays. `boundary`: of the run that this worker is in, or null.
+[[noreturn]] void refuse(const Replacement& its, const std::string& path, Boundary* boundary) {
+  // The members of a later view wrote it, and the news of that view is on its way to this worker.
+  const bool is_of_later_view =
+      its.is_of_my_branch() && its.present.generation > its.mine.generation;
+  if (is_of_later_view && boundary != nullptr) boundary->await_end();
   const auto text = [](const Preamble& of) {
     return std::to_string(of.commits) + " commits in generation " + std::to_string(of.generation);
   };
   const std::string what =
-      older ? " is newer, of " + text(present) + ", than this worker's state, of " + text(mine)
-            : " is of " + text(present) +
-                  ", and this job went on from an older checkpoint of the same training (its state "
-                  "is of " +
-                  text(mine) + ")";
+      its.is_newer()
+          ? " is newer, of " + text(its.present) + ", than this worker's state, of " +
+                text(its.mine)
+          : " is of " + text(its.present) +
+                ", and this job went on from an older checkpoint of the same training (its state "
+                "is of " +
+                text(its.mine) + ")";
   throw Error(ErrorCode::kUnavailable,
               "checkpoint " + path + what +
                   "; it stays; to save this one all the same, move that file away, or save under "
@@ -329,11 +341,14 @@ void save_checkpoint(const State& state, const std::string& path) {
 
   Result<ReplacementFile> file = ReplacementFile::create(path);
   throw_if(file.status());
-  // Checks the file that `commit` will find in its place, or it fails.
   Preamble origin;
   origin.generation = entries.generations_before;
   origin.commits = entries.commits_before;
-  refuse_to_replace_a_newer(path, preamble, origin, entries.boundary);
+  const auto replacement = [&] { return Replacement{preamble_of(path), preamble, origin}; };
+  // Of the file that `commit` will find in its place, unless another worker writes meanwhile.
+  if (const Replacement its = replacement(); its.is_refused()) {
+    refuse(its, path, entries.boundary);
+  }
   PiecewiseHash hash;
   const auto write = [&](std::span<const std::byte> bytes) {
     hash.add(bytes);
@@ -345,9 +360,15 @@ void save_checkpoint(const State& state, const std::string& path) {
   for (const auto& entry : large) write(entry);
   const std::uint64_t value = hash.value();
   write(std::as_bytes(std::span(&value, 1)));
-  const Status replaced = file.value().commit();
+  // A worker that was given up may have put an older state there meanwhile.
+  const Status replaced = file.value().commit([&] {
+    const Replacement its = replacement();
+    return its.is_of_same_training() && !its.is_refused();
+  });
   if (replaced.ok()) return;
-  refuse_to_replace_a_newer(path, preamble, origin, entries.boundary);  // another wrote meanwhile
+  if (const Replacement its = replacement(); its.is_refused()) {
+    refuse(its, path, entries.boundary);
+  }
   throw_if(replaced);
 }
 

@@ -115,6 +115,17 @@ TEST(Joiner, WithOtherOptionsIsRefusedWithTheDifference) {
   EXPECT_THAT(refusal_of_joiner("options"),
               HasSubstr("Options::compare_steps: the job has '0', this worker '5'; give it, or its "
                         "variable ELASTIC_COMPARE_STEPS, the same value on all workers"));
+  EXPECT_THAT(refusal_of_joiner("algorithm"),
+              HasSubstr("Options::algorithm: the job has 'auto', this worker 'ring'"));
+}
+
+TEST(Joiner, WithAnotherBackendIsRefusedWithTheDifference) {
+#ifdef GLOO_IS_BUILT
+  EXPECT_THAT(refusal_of_joiner("backend"),
+              HasSubstr("Options::backend: the job has 'native', this worker 'gloo'"));
+#else
+  GTEST_SKIP() << "the backend gloo is not built";
+#endif
 }
 
 TEST(Members, WithOtherOptionsEndTheJobWithTheDifference) {

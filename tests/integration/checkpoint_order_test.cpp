@@ -1,13 +1,19 @@
 // Which of two checkpoints in one place stays.
+#include <chrono>
 #include <cstdint>
+#include <fcntl.h>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
+#include "base/unique_fd.hpp"
 #include "integration/checkpoint_fixture.hpp"
 
 namespace elastic::testing {
@@ -103,6 +109,74 @@ TEST_F(Checkpoint, OfALongerBranchStaysHoweverOftenAnotherWasRestarted) {
     EXPECT_EQ(read_file(path()), kept) << step;
     restarted.state.save_to(path("side"));
   }
+}
+
+/// Another worker's file comes when a save has looked at the one before, and has written its own.
+class CheckpointOfTwo : public Checkpoint {
+ protected:
+  /// The error of the save, if it fails.
+  std::optional<ErrorCode> save_while_comes(Worker& worker, const std::string& other) {
+    const std::uintmax_t whole = std::filesystem::file_size(path());
+    const UniqueFd folder(::open(scratch_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    EXPECT_EQ(::flock(folder.get(), LOCK_EX), 0);  // for which a save waits in the end
+    std::optional<ErrorCode> failure;
+    std::thread saving([&] {
+      try {
+        worker.state.save_to(path());
+      } catch (const Error& error) {
+        failure = error.code();
+      }
+    });
+    EXPECT_TRUE(eventually(std::chrono::milliseconds(5000), [&] {
+      const std::filesystem::path file = unfinished(scratch_.path());
+      return !file.empty() && std::filesystem::file_size(file) == whole;
+    }));
+    std::filesystem::rename(other, path());
+    ::flock(folder.get(), LOCK_UN);
+    saving.join();
+    return failure;
+  }
+};
+
+TEST_F(CheckpointOfTwo, ReplacesAnOlderOneThatCameMeanwhile) {
+  Worker worker;
+  worker.train(1, 1);
+  worker.state.save_to(path("older"));
+  worker.state.save_to(path());
+  worker.train(2, 2);
+  EXPECT_EQ(save_while_comes(worker, path("older")), std::nullopt);
+  Worker loaded;
+  ASSERT_TRUE(loaded.state.load_from(path()));
+  EXPECT_EQ(loaded.state.commits(), 2U);
+}
+
+TEST_F(CheckpointOfTwo, LeavesANewerOneThatCameMeanwhile) {
+  Worker worker;
+  worker.train(1, 1);
+  const training::Image given_up = worker.image();
+  worker.state.save_to(path());
+  worker.train(2, 2);
+  worker.state.save_to(path("newer"));
+  Worker stale;
+  EXPECT_TRUE(training::restore_all_but_large(stale.state, given_up).ok());
+  const View view(1);
+  const training::Attachment attachment(stale.state, *view.boundary);
+  EXPECT_EQ(save_while_comes(stale, path("newer")), ErrorCode::kEvicted);
+  Worker loaded;
+  ASSERT_TRUE(loaded.state.load_from(path()));
+  EXPECT_EQ(loaded.state.commits(), 2U);
+}
+
+TEST_F(CheckpointOfTwo, LeavesOneOfAnotherTrainingThatCameMeanwhile) {
+  Worker worker;
+  worker.train(1, 1);
+  worker.state.save_to(path());
+  Worker other;
+  other.train(1, 1);
+  other.state.save_to(path("other"));
+  const std::string theirs = read_file(path("other"));
+  EXPECT_EQ(save_while_comes(worker, path("other")), ErrorCode::kUnavailable);
+  EXPECT_EQ(read_file(path()), theirs);
 }
 
 TEST_F(Checkpoint, OfAnotherTrainingIsReplaced) {

@@ -115,6 +115,43 @@ TEST(ElasticTraining, WorkerThatWasGivenUpWhileItWasStoppedIsNotKilledAndComesBa
   EXPECT_THAT(job.output(), Not(HasSubstr("killing")));
 }
 
+TEST(ElasticTraining, WorkerThatStandsStillBeforeTheJobBeginsIsInItAllTheSame) {
+  TrainerJob job({"-np", "3", "--max-restarts", "0"}, "late");
+  const auto waits = [&] {
+    std::string status;
+    return job.control({"status", "--json"}, &status) &&
+           status.find("\"pid\":" + std::to_string(job.pid(0))) != std::string::npos;
+  };
+  ASSERT_TRUE(eventually(kLong, [&] {
+    return std::filesystem::exists(job.folder() / "pid.0") && waits();
+  })) << job.output();
+  ::kill(job.pid(0), SIGSTOP);
+  ASSERT_TRUE(eventually(kLong, [&] { return !waits(); })) << "it was not given up";
+  ::kill(job.pid(0), SIGCONT);
+  ASSERT_TRUE(eventually(kLong, waits)) << job.output();
+  std::ofstream(job.folder() / "come").flush();
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(count(job, "finished"), 3) << job.output();
+}
+
+TEST(ElasticTraining, WorkerThatWasGivenUpWhenTheJobIsStoppedIsLeftOut) {
+  TrainerJob job({"-np", "3", "--max-restarts", "0"});
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const pid_t frozen = job.pid(0);
+  ::kill(frozen, SIGSTOP);
+  ASSERT_TRUE(eventually(kLong, [&] {
+    return job.output().find("process " + std::to_string(frozen) + ", was given up") !=
+           std::string::npos;
+  })) << job.output();
+  ASSERT_TRUE(job.control({"stop"}));
+  ASSERT_TRUE(job.wait_until_ended(2)) << job.output();
+  ::kill(frozen, SIGCONT);
+  EXPECT_TRUE(job.launcher().wait(kLong).has_value()) << "hangs\n" << job.output();
+  EXPECT_EQ(count(job, "stopped"), 2) << job.output();
+  EXPECT_THAT(job.told("result")[frozen], HasSubstr("left")) << job.output();
+}
+
 TEST(ElasticTraining, SigtermOnceTheJobIsDoneEndsTheWaitForAWorker) {
   TrainerJob job({"-np", "2", "--max-restarts", "0", "--drain-seconds", "0"});
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();

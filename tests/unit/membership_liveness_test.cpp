@@ -63,6 +63,48 @@ TEST_F(SilenceTest, WorkerThatRegistersEndsASilenceOfAll) {
   EXPECT_FALSE(connected_.contains("a"));
 }
 
+/// A worker that waits to join is heard, and has not what would be lost.
+TEST_F(SilenceTest, MemberWithoutWhichTheStateWouldBeLostIsBorne) {
+  start_with({"a", "b"});
+  die("b");
+  report("a", 0, 1, /*synced=*/true);
+  join("c");
+  silent_.insert("a");
+  pass(Milliseconds(59'000));
+  EXPECT_TRUE(connected_.contains("a"));
+  EXPECT_EQ(phase(), Phase::kRunning) << reasons_;
+  pass(Milliseconds(2'000));
+  EXPECT_FALSE(connected_.contains("a")) << "not for ever";
+}
+
+TEST_F(SilenceTest, MemberIsGivenUpWhereAnotherOneHasTheState) {
+  start_with({"a", "b", "c"});
+  die("c");
+  report_all({"a", "b"}, 0, 1, /*synced=*/true);
+  join("d");
+  silent_.insert("a");
+  pass(Milliseconds(600));
+  EXPECT_FALSE(connected_.contains("a"));
+  silent_.insert("b");
+  report("b", 0, 1, /*synced=*/true);
+  pass(Milliseconds(2'000));
+  EXPECT_TRUE(connected_.contains("b"));
+}
+
+TEST_F(SilenceTest, ReportWithoutWhichTheStateWouldBeLostIsAwaited) {
+  start_with({"a", "b", "c"});
+  die("c");
+  report_all({"a", "b"}, 0, 1, /*synced=*/true);
+  join("d");
+  silent_.insert("a");
+  die("b");
+  pass(Milliseconds(20'000));
+  ASSERT_TRUE(connected_.contains("a")) << reasons_;
+  silent_.erase("a");
+  report("a", 0, 1, /*synced=*/true);
+  EXPECT_THAT(members(), ElementsAre("a"));
+}
+
 class LivenessTest : public testing::Test {
  protected:
   static TimePoint at(int ms) { return TimePoint(std::chrono::hours(1)) + Milliseconds(ms); }

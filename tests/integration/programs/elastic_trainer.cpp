@@ -1,19 +1,20 @@
 // A worker that trains until a test asks for the end (a file called "finish"), checks that every
 // sample is used once in an epoch, and tells in files what it sees:
-//   pid.<slot>        the process id, when the job is joined
+//   pid.<slot>        the process id, before it joins the job
 //   entered.<pid>     slot and committed steps, when the training is entered
 //   trained.<pid>     when it has made 20 steps
 //   result.<pid>      the outcome and a hash of the state, or the error
 // The mode says what goes wrong: "" for nothing, "joiner-save" or "joiner-load" (the first joiner
 // dies while it is synchronised, before or after it got the state), "donor-save" (rank 0 dies while
-// a joiner is synchronised), "layout" (joiners have another state than the job), "options" (worker
-// 2 has other Options than the others), "links" (worker 2 has another Options::all_linked than the
-// others), "resized" (in slot 1 a vector of the state grows in the fifth step), "zombie" (rank 0
-// saves checkpoints, and the one in slot 0 stops itself once between a commit and a save; it tells
-// in refused.<pid> or saved.<pid> how that ended). With "device" nothing does, and its sums are
-// made of tensors on a CUDA device; with "moved" nothing does, and a vector of the state moves its
-// elements in every step; with "held" nothing does, and no step ends while there is a file "hold";
-// with "named" nothing does, and another thread makes named allreduces all the time.
+// a joiner is synchronised), "layout" (joiners have another state than the job), "options",
+// "algorithm", "backend" and "links" (worker 2 has other Options than the others: compare_steps,
+// algorithm, backend and all_linked), "resized" (in slot 1 a vector of the state grows in the fifth
+// step), "zombie" (rank 0 saves checkpoints, and the one in slot 0 stops itself once between a
+// commit and a save; it tells in refused.<pid> or saved.<pid> how that ended). With "device"
+// nothing does, and its sums are made of tensors on a CUDA device; with "moved" nothing does, and a
+// vector of the state moves its elements in every step; with "held" nothing does, and no step ends
+// while there is a file "hold"; with "late" worker 2 comes once there is a file "come"; with
+// "named" nothing does, and another thread makes named allreduces all the time.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -140,7 +141,6 @@ class Trainer {
         named_(mode == "named"),
         fuse_(mode, folder_, elastic::rank() < 0),
         weights_(kWeights + (mode == "layout" && elastic::rank() < 0 ? 1 : 0)) {
-    tell(folder_ + "/pid." + slot_, pid_);
     tell(folder_ + "/began." + pid_,
          std::to_string(elastic::rank()) + " " + std::to_string(elastic::local_rank()));
     state_.add("weights", weights_);
@@ -280,8 +280,14 @@ int main(int argc, char** argv) {
     tell(folder + "/address", variable("ELASTIC_RENDEZVOUS"));
     const std::string mode = argc == 3 ? argv[2] : "";
     const std::string slot = variable("ELASTIC_SLOT");
+    tell(folder + "/pid." + slot, std::to_string(::getpid()));
+    while (mode == "late" && slot == "2" && !std::filesystem::exists(folder + "/come")) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     elastic::Options options;
     if (mode == "options" && slot == "2") options.compare_steps = 5;
+    if (mode == "algorithm" && slot == "2") options.algorithm = elastic::Algorithm::kRing;
+    if (mode == "backend" && slot == "2") options.backend = "gloo";
     if (mode == "links" && slot == "2") options.all_linked = 0;
     elastic::init(options);
     Trainer(folder, mode, slot).run();
