@@ -27,7 +27,12 @@ bool Membership::State::tell_that_it_is_over(const Registered& event) {
   if (!failure_.empty()) {
     send(its.incarnation, Fail{failure_, misfit_, timed_out_, mismatch_});
   } else if (took_part || event.launched) {
-    send(its.incarnation, end_);
+    // One that was given up did not stop where the others have.
+    const auto former = former_.find(its.incarnation);
+    const bool given_up =
+        former != former_.end() && former->second.reason == Farewell::Reason::kEvicted;
+    const bool stopped = end_.reason == Farewell::Reason::kStopped;
+    send(its.incarnation, given_up && stopped ? former->second : end_);
   } else {
     const bool stopped = end_.reason == Farewell::Reason::kStopped;
     log_reason(describe(its.incarnation) + " came after the job's end, and was refused");

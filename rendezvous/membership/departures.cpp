@@ -56,7 +56,7 @@ void Membership::State::depart(const std::string& incarnation, Departure how,
       note_finished(incarnation);
       former_[incarnation] = Farewell{Farewell::Reason::kDone, "left"};
     } else {
-      former_[incarnation] = Farewell{Farewell::Reason::kEvicted, what};
+      former_[incarnation] = farewell_of_lost(incarnation, what);
     }
     if (how == Departure::kEvicted) perhaps_alive_.insert(incarnation);
     const auto leaver = workers_.find(incarnation);
@@ -93,8 +93,18 @@ void Membership::State::forget(const std::string& incarnation) {
   end_outage_if_over();
 }
 
+/// What a member that the job has lost is told if it lives. One that was asked to leave has no need
+/// to join again.
+Farewell Membership::State::farewell_of_lost(const std::string& incarnation,
+                                             const std::string& what) const {
+  const auto worker = workers_.find(incarnation);
+  const bool asked = worker != workers_.end() && worker->second.removing;
+  return asked ? Farewell{Farewell::Reason::kRemoved, "removed on request"}
+               : Farewell{Farewell::Reason::kEvicted, what};
+}
+
 void Membership::State::evict(const std::string& incarnation, const std::string& why) {
-  send(incarnation, Farewell{Farewell::Reason::kEvicted, "given up: " + why});
+  send(incarnation, farewell_of_lost(incarnation, "given up: " + why));
   out_.actions.push_back(CloseConnection{incarnation});
   if (const auto worker = workers_.find(incarnation); worker != workers_.end()) {
     worker->second.why = why;

@@ -220,6 +220,7 @@ class Membership::State {
 
   // departures.cpp: the end of one worker, or of the job
   void depart(const std::string& incarnation, Departure how, const std::string& what);
+  Farewell farewell_of_lost(const std::string& incarnation, const std::string& what) const;
   void evict(const std::string& incarnation, const std::string& why);
   void evict_silent(const std::string& incarnation, const std::string& why);
   void note_silent(const Member& member, const std::string& why);

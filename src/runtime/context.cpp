@@ -66,7 +66,7 @@ void Context::Impl::leave_at_once() {
   timeline_.stop();
 }
 
-/// A worker that stands still before it has joined is given up as well, and tries again.
+/// A worker that is stopped before it has joined is given up as well, and tries again.
 void Context::Impl::become(runtime::Identity identity) {
   constexpr int kAttempts = 5;
   for (int attempt = 1;; ++attempt) {

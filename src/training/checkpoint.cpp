@@ -345,7 +345,7 @@ void save_checkpoint(const State& state, const std::string& path) {
   origin.generation = entries.generations_before;
   origin.commits = entries.commits_before;
   const auto replacement = [&] { return Replacement{preamble_of(path), preamble, origin}; };
-  // Of the file that `commit` will find in its place, unless another worker writes meanwhile.
+  // `commit` will find this file in its place, unless another worker writes meanwhile.
   if (const Replacement its = replacement(); its.is_refused()) {
     refuse(its, path, entries.boundary);
   }

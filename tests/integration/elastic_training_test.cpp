@@ -115,7 +115,7 @@ TEST(ElasticTraining, WorkerThatWasGivenUpWhileItWasStoppedIsNotKilledAndComesBa
   EXPECT_THAT(job.output(), Not(HasSubstr("killing")));
 }
 
-TEST(ElasticTraining, WorkerThatStandsStillBeforeTheJobBeginsIsInItAllTheSame) {
+TEST(ElasticTraining, WorkerThatIsStoppedBeforeTheJobBeginsIsInItAllTheSame) {
   TrainerJob job({"-np", "3", "--max-restarts", "0"}, "late");
   const auto waits = [&] {
     std::string status;

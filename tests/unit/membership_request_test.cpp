@@ -29,6 +29,17 @@ TEST_F(DepartureTest, AMemberLeavesFromTheRequestOn) {
   EXPECT_TRUE(membership_->leaves("stranger"));
 }
 
+TEST_F(DepartureTest, MemberThatIsGivenUpBeforeItsRemovalIsRemovedAllTheSame) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  decide(RemoveWorker{1});
+  silent_.insert("b");
+  pass(Milliseconds(600));
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kRemoved);
+  come_back("b");
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kRemoved);
+}
+
 TEST_F(DepartureTest, RemovalWithoutRunIsImmediate) {
   start_with({"a", "b"});
   EXPECT_TRUE(decide(RemoveWorker{0}).ok);
@@ -152,6 +163,19 @@ TEST_F(DepartureTest, StopAtAStepBoundary) {
     EXPECT_EQ(last<Farewell>(worker)->reason, Reason::kStopped) << worker;
   }
   EXPECT_FALSE(decide(StopJob{}).ok);
+}
+
+TEST_F(DepartureTest, WorkerThatWasGivenUpBeforeAStopIsToldSo) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  silent_.insert("c");
+  pass(Milliseconds(600));
+  report_all({"a", "b"});
+  decide(StopJob{});
+  pause_at_boundary({"a", "b"});
+  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kStopped);
+  come_back("c");
+  EXPECT_EQ(last<Farewell>("c")->reason, Reason::kEvicted);
 }
 
 TEST_F(DepartureTest, StopWithoutRunIsImmediate) {
