@@ -93,8 +93,8 @@ void Membership::State::forget(const std::string& incarnation) {
   end_outage_if_over();
 }
 
-/// What a member that the job has lost is told if it lives. One that was asked to leave has no need
-/// to join again.
+/// The last word to a member that the job has lost, if it lives. One that was asked to leave has no
+/// need to join again.
 Farewell Membership::State::farewell_of_lost(const std::string& incarnation,
                                              const std::string& what) const {
   const auto worker = workers_.find(incarnation);
