@@ -157,14 +157,15 @@ void Coordinator::flush() {
 }
 
 void Coordinator::drain() {
-  MutexLock lock(mutex_);
   const std::thread::id self = std::this_thread::get_id();
-  const Counted draining(draining_);
-  completed_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) {
-    return std::none_of(names_.begin(), names_.end(),
-                        [self](const auto& entry) { return entry.second.thread == self; });
-  });
-  lock.unlock();
+  {
+    MutexLock lock(mutex_);
+    const Counted draining(draining_);
+    completed_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) {
+      return std::none_of(names_.begin(), names_.end(),
+                          [self](const auto& entry) { return entry.second.thread == self; });
+    });
+  }
   landings_.wait();
 }
 
