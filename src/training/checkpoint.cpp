@@ -299,8 +299,9 @@ struct Replacement {
   }
 };
 
-/// Throws that the file stays. `boundary`: of the run that this worker is in, or null.
-[[noreturn]] void refuse(const Replacement& its, const std::string& path, Boundary* boundary) {
+/// Throws if the file stays. `boundary`: of the run that this worker is in, or null.
+void throw_if_refused(const Replacement& its, const std::string& path, Boundary* boundary) {
+  if (!its.is_refused()) return;
   // The members of a later view wrote it, and the news of that view is on its way to this worker.
   const bool is_of_later_view =
       its.is_of_my_branch() && its.present.generation > its.mine.generation;
@@ -346,9 +347,7 @@ void save_checkpoint(const State& state, const std::string& path) {
   origin.commits = entries.commits_before;
   const auto replacement = [&] { return Replacement{preamble_of(path), preamble, origin}; };
   // `commit` will find this file in its place, unless another worker writes meanwhile.
-  if (const Replacement its = replacement(); its.is_refused()) {
-    refuse(its, path, entries.boundary);
-  }
+  throw_if_refused(replacement(), path, entries.boundary);
   PiecewiseHash hash;
   const auto write = [&](std::span<const std::byte> bytes) {
     hash.add(bytes);
@@ -366,9 +365,7 @@ void save_checkpoint(const State& state, const std::string& path) {
     return its.is_of_same_training() && !its.is_refused();
   });
   if (replaced.ok()) return;
-  if (const Replacement its = replacement(); its.is_refused()) {
-    refuse(its, path, entries.boundary);
-  }
+  throw_if_refused(replacement(), path, entries.boundary);
   throw_if(replaced);
 }
 

@@ -1,6 +1,7 @@
 #include "rendezvous/membership/stalls.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -38,6 +39,7 @@ class StallsTest : public testing::Test {
     for (int passed = 0; passed < for_ms; passed += 100) {
       const Stalls::Verdict verdict = stalls_.look(all, limits_, now_);
       warnings.insert(warnings.end(), verdict.warnings.begin(), verdict.warnings.end());
+      if (!verdict.stall.empty()) last_stall_ = verdict.stall;
       if (failure_.empty()) failure_ = verdict.failure;
       now_ += Milliseconds(100);
     }
@@ -48,6 +50,7 @@ class StallsTest : public testing::Test {
   Stalls::Limits limits_{Milliseconds(1000), Milliseconds(0)};
   TimePoint now_{std::chrono::hours(1)};
   std::string failure_;
+  std::string last_stall_;  ///< for which the members write their operations
 };
 
 TEST_F(StallsTest, TellsWhoHasNotEnteredAgainWhenItHasLastedTwiceAsLong) {
@@ -61,8 +64,10 @@ TEST_F(StallsTest, TellsWhoHasNotEnteredAgainWhenItHasLastedTwiceAsLong) {
                           "completed 20 calls",
                           "ranks 1 and 3 have not entered allreduce #21 for 4.0 s; they have "
                           "completed 20 calls"));
+  EXPECT_THAT(std::exchange(last_stall_, ""), testing::HasSubstr("allreduce #21 for 4.0 s"));
   EXPECT_THAT(look({member(21, ""), member(20, "allreduce"), member(21, ""), member(21, "")}, 100),
               ElementsAre("the job goes on: allreduce #21 was waited for 4.9 s"));
+  EXPECT_EQ(last_stall_, "") << "the end of one is no reason to write them again";
 }
 
 TEST_F(StallsTest, ACallThatAllHaveEnteredIsNone) {
